@@ -1,0 +1,500 @@
+"""GPIRTEstimator: a new model's full score from its answers on the anchors."""
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtri
+from sklearn.base import BaseEstimator, RegressorMixin, _fit_context, clone
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, check_memory
+
+from sklearn_irt._context import AnchorContext, context_of
+from sklearn_irt._irt import (
+    IRTRegressor,
+    abilities_with_warning,
+    check_ignored_target,
+    fit_scenarios,
+)
+from sklearn_irt._responses import model_names, read_range, read_responses, to_unit
+from sklearn_irt._scenarios import read_scenarios
+from sklearn_irt.kernels.logistic import response_probabilities, row_blocks
+from sklearn_irt.kernels.mixing import paper_mixing, prediction_bias, response_variance
+from sklearn_irt.kernels.scores import scenario_scores
+
+OVERALL = "(all)"
+
+
+class _Estimates(NamedTuple):
+    """Scores (n_models, n_scenarios) and overall ones (n_models,), on the scale of [0, 1]."""
+
+    n_asked: np.ndarray
+    scores: dict[str, np.ndarray]
+    stds: dict[str, np.ndarray]
+    overall_scores: dict[str, np.ndarray]
+    overall_stds: dict[str, np.ndarray]
+
+
+def _cached_bias(
+    responses, weights, index, n_dims, abilities, max_iter, tol, ability, seed
+) -> np.ndarray:
+    """`prediction_bias` of arrays only, so that it can be cached."""
+
+    def fit(part: np.ndarray):
+        return fit_scenarios(part, index, n_dims, abilities, max_iter, tol, seed)[0]
+
+    return prediction_bias(responses, weights, fit, np.random.RandomState(seed), ability)
+
+
+class GPIRTEstimator(RegressorMixin, BaseEstimator):
+    """Estimate models' full benchmark scores from their answers on a few items.
+
+    Three estimates: `naive`, the weighted mean of the answers; `pirt`, the known answers and the
+    IRT model's expected ones for the other items; `gpirt`, a combination of both,
+    ``mixing * naive + (1 - mixing) * pirt``.
+
+    It is fitted on the output of `AnchorSelector.fit_transform`, as a Pipeline does; on any other
+    matrix every column is an item of the benchmark and all are anchors (NaN for what is not
+    asked).
+
+    Parameters
+    ----------
+    estimate : {"gpirt", "pirt", "naive"}, default="gpirt"
+        What `predict` returns. Read at predict time.
+    n_dims : int, default=None
+        Dimensions of the IRT model; None: those of the selector's, which is then used as it is
+        (5 without a selector).
+    irt : IRTRegressor, default=None
+        Settings of an IRT model of its own (it is cloned); None: the selector's.
+    mixing : "paper" or float in [0, 1], default="paper"
+        Share of the naive estimate in gp-IRT: from the bias of the IRT model and the variance of
+        the responses, or a fixed number. Read at predict time.
+    ability : {"map", "mle"}, default="map"
+        How the ability of a new model is estimated: maximum a posteriori, or maximum likelihood
+        (the paper) with its norm held at 10. The mixing is learned with it in `fit`.
+    scenarios : array-like of shape (n_items,) or (n_items, 2), default=None
+        Scenario, or scenario and subscenario, of each item. With an `AnchorSelector` give them
+        there.
+    response_range : (low, high), default=None
+        Lowest and highest possible response. With an `AnchorSelector` give it there.
+    memory : str or joblib.Memory, default=None
+        Where IRT fits are cached.
+    random_state : int, RandomState or None, default=None
+        Split of the training models from which the bias of the IRT model is learned.
+
+    Attributes
+    ----------
+    irt_ : IRTRegressor
+    anchors_ : ndarray of shape (n_anchors,), int
+        Positions of the columns of X among the items of the benchmark.
+    weights_ : ndarray of shape (n_anchors,)
+        Weights of the anchors in the naive estimate, sum 1 in each scenario.
+    item_weights_ : ndarray of shape (n_items,)
+        Weights of the items in their scenario's score, sum 1 in each scenario.
+    mixing_ : ndarray of shape (n_scenarios,)
+        The paper's lambda when every anchor is answered.
+    bias_ : ndarray of shape (n_scenarios,)
+        Mean absolute error of the IRT model's predicted scores, on the scale of [0, 1].
+    variance_ : ndarray of shape (n_scenarios,)
+        Variance of a model's responses over the items, on the scale of [0, 1].
+    scenarios_ : tuple of str
+    training_models_ : ndarray of shape (n_models,) of str
+    training_scores_ : ndarray of shape (n_models, n_scenarios)
+        In the unit of the responses; what a training model lacks is filled by the IRT model.
+    training_responses_ : ndarray of shape (n_models, n_anchors)
+        Their responses on the anchors, on the scale of [0, 1].
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_anchors,)
+
+    See Also
+    --------
+    AnchorSelector : Picks the items that are worth asking.
+
+    References
+    ----------
+    .. [1] Maia Polo et al. (2024), tinyBenchmarks: evaluating LLMs with fewer examples, ICML.
+       Section 4.2: p-IRT (equation 4.2) and gp-IRT (equation 4.4).
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn_irt import AnchorSelector, GPIRTEstimator
+    >>> from sklearn_irt.datasets import make_responses
+    >>> data = make_responses(n_models=80, n_items=400, random_state=0)
+    >>> train, new = data.responses[:60], data.responses[60:]
+    >>> pipe = make_pipeline(
+    ...     AnchorSelector(k=50, random_state=0), GPIRTEstimator(random_state=0)
+    ... ).fit(train)
+    >>> score, std = pipe.predict(new, return_std=True)
+    >>> bool(abs(score - data.scores[60:]).mean() < 0.05)
+    True
+    """
+
+    _parameter_constraints: dict = {
+        "estimate": [StrOptions({"gpirt", "pirt", "naive"})],
+        "n_dims": [Interval(Integral, 1, None, closed="left"), None],
+        "irt": [IRTRegressor, None],
+        "mixing": [StrOptions({"paper"}), Interval(Real, 0, 1, closed="both")],
+        "ability": [StrOptions({"map", "mle"})],
+        "scenarios": ["array-like", None],
+        "response_range": ["array-like", None],
+        "memory": [str, HasMethods("cache"), None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        estimate: str = "gpirt",
+        *,
+        n_dims: int | None = None,
+        irt: IRTRegressor | None = None,
+        mixing="paper",
+        ability: str = "map",
+        scenarios=None,
+        response_range=None,
+        memory=None,
+        random_state=None,
+    ):
+        self.estimate = estimate
+        self.n_dims = n_dims
+        self.irt = irt
+        self.mixing = mixing
+        self.ability = ability
+        self.scenarios = scenarios
+        self.response_range = response_range
+        self.memory = memory
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None) -> "GPIRTEstimator":
+        """Learn the IRT model (unless the selector has) and the mixing.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_models, n_anchors)
+            The output of `AnchorSelector.fit_transform`, or full responses of the training
+            models, NaN where not asked.
+        y : array-like of shape (n_models,), default=None
+            The models' full scores. Not used for fitting: the responses say it all.
+
+        Returns
+        -------
+        GPIRTEstimator
+        """
+        context = context_of(X)  # before the validation, which returns a plain array
+        values = read_responses(self, X, reset=True)
+        y = check_ignored_target(y, len(values))
+        if context is None:
+            context = self._whole_benchmark(values, X)
+            self._warn_if_lost(context, y)
+        else:
+            self._check_context(context, values, X)
+        rng = check_random_state(self.random_state)
+        seed = rng.randint(2**31 - 1)
+        scenarios, responses = context.scenarios, context.responses
+        self.irt_ = self._irt_model(context, seed)
+        weights = np.zeros((len(scenarios.names), responses.shape[1]))
+        weights[scenarios.index, np.arange(responses.shape[1])] = scenarios.weights
+        cached = check_memory(self.memory or self.irt_.memory).cache(_cached_bias)
+        self.bias_ = cached(
+            responses,
+            weights,
+            scenarios.index,
+            self.irt_.n_dims,
+            self.irt_.abilities if len(scenarios.names) > 1 else "separate",
+            self.irt_.max_iter,
+            self.irt_.tol,
+            self.ability,
+            seed,
+        )
+        self.variance_ = np.array(
+            [
+                response_variance(responses[:, members], scenarios.weights[members])
+                for members in map(scenarios.members, range(len(scenarios.names)))
+            ]
+        )
+        self.anchors_, self.weights_ = context.anchors, context.weights
+        self.item_weights_, self.scenarios_ = scenarios.weights, scenarios.names
+        self._scenario_index, self._gain = scenarios.index, context.gain
+        self._bounds, self._item_names = context.bounds, context.item_names
+        n_anchors = np.bincount(scenarios.index[self.anchors_], minlength=len(scenarios.names))
+        self.mixing_ = paper_mixing(self.bias_, self.variance_, n_anchors, self._gain)
+        self.training_models_ = context.models
+        self.training_responses_ = np.array(responses[:, self.anchors_])
+        self.training_scores_ = self._in_unit(self._training_scores(responses))
+        return self
+
+    def _whole_benchmark(self, values: np.ndarray, X: Any) -> AnchorContext:
+        """The context of a full matrix: every item is an anchor."""
+        bounds = read_range(values, self.response_range, X)
+        scenarios = read_scenarios(self.scenarios, values.shape[1])
+        return AnchorContext(
+            anchors=np.arange(values.shape[1]),
+            weights=scenarios.weights,
+            gain=1.0,
+            scenarios=scenarios,
+            bounds=bounds,
+            irt=IRTRegressor(random_state=0),
+            item_names=getattr(self, "feature_names_in_", None),
+            responses=to_unit(values, bounds, X),
+            models=model_names(X, len(values)),
+        )
+
+    def _warn_if_lost(self, context: AnchorContext, y: np.ndarray | None) -> None:
+        """Warn where y is not the score of X: X is then a part of the benchmark."""
+        if y is None:
+            return
+        weights = context.scenarios.weights / len(context.scenarios.names)
+        complete = ~np.isnan(context.responses).any(axis=1)
+        score = self._in_unit(context.responses[complete] @ weights, context.bounds)
+        if not np.allclose(score, y[complete], rtol=1e-3, atol=1e-3 * context.bounds.width):
+            warnings.warn(
+                "y is not the mean of the columns of X, which are taken as the whole benchmark. "
+                "If X are anchors, their context was lost between AnchorSelector and "
+                "GPIRTEstimator (another step between them, a union, a copy by hand, polars "
+                "output): let GPIRTEstimator follow AnchorSelector directly. Otherwise give "
+                "scenarios, or leave y out",
+                UserWarning,
+                stacklevel=5,
+            )
+
+    def _check_context(self, context: AnchorContext, values: np.ndarray, X: Any) -> None:
+        for name in ("scenarios", "response_range"):
+            if getattr(self, name) is not None:
+                raise ValueError(
+                    f"{name} belongs to the AnchorSelector, from which GPIRTEstimator gets it"
+                )
+        if context.responses is None:
+            raise ValueError(
+                "X is the output of AnchorSelector.transform, which does not carry the training "
+                "models' full responses; use fit_transform, as a Pipeline does"
+            )
+        anchors = context.responses[:, context.anchors]
+        if values.shape != anchors.shape:
+            raise ValueError(
+                f"X has shape {values.shape}, but comes from an AnchorSelector that was fitted on "
+                f"{len(anchors)} models and chose {anchors.shape[1]} anchors; rows or columns were "
+                "taken away between the two: split the models before the Pipeline"
+            )
+        if not np.array_equal(to_unit(values, context.bounds, X), anchors, equal_nan=True):
+            raise ValueError(
+                "X differs from the anchors' responses that AnchorSelector.fit_transform returned; "
+                "rows, columns or values were changed between the two"
+            )
+
+    def _irt_model(self, context: AnchorContext, seed: int) -> IRTRegressor:
+        """The selector's model where it is fitted and meets the parameters, else a new one."""
+        settings = context.irt if self.irt is None else self.irt
+        same_dims = self.n_dims is None or self.n_dims == settings.n_dims
+        if self.irt is None and same_dims and hasattr(settings, "discrimination_"):
+            return settings
+        irt = clone(settings)
+        if self.n_dims is not None:
+            irt.set_params(n_dims=self.n_dims)
+        if irt.memory is None:
+            irt.set_params(memory=self.memory)
+        if irt.random_state is None:
+            irt.set_params(random_state=seed)
+        return irt._fit_unit(context.responses, context.scenarios, context.bounds)
+
+    def _training_scores(self, responses: np.ndarray) -> np.ndarray:
+        """Scores of the training models; the model fills in what they were not asked."""
+        scores = np.empty((len(responses), len(self.scenarios_)))
+        items = self.irt_.discrimination_, self.irt_.difficulty_
+        weights = np.zeros((responses.shape[1], len(self.scenarios_)))
+        weights[np.arange(responses.shape[1]), self._scenario_index] = self.item_weights_
+        for rows in row_blocks(*responses.shape):
+            known = responses[rows]
+            missing = np.isnan(known)
+            if missing.any():
+                expected = response_probabilities(self.irt_.ability_[rows], *items)
+                known = np.where(missing, expected, known)
+            scores[rows] = known @ weights
+        return scores
+
+    def _in_unit(self, scores: np.ndarray, bounds: Any = None) -> np.ndarray:
+        bounds = self._bounds if bounds is None else bounds
+        return bounds.low + bounds.width * scores
+
+    def _estimates(self, X: Any) -> _Estimates:
+        check_is_fitted(self)
+        self._validate_params()  # estimate, mixing and ability are read now
+        answers = to_unit(read_responses(self, X, reset=False), self._bounds, X)
+        items = self.irt_.discrimination_, self.irt_.difficulty_
+        asked = tuple(parameter[self.anchors_] for parameter in items)
+        abilities = abilities_with_warning(
+            self.ability, answers, *asked, self.irt_.prior_precision_
+        )
+        found = scenario_scores(
+            answers,
+            self.anchors_,
+            self.weights_,
+            abilities.ability,
+            *items,
+            self.item_weights_,
+            self._scenario_index,
+        )
+        if self.mixing == "paper":
+            mixing = paper_mixing(self.bias_, self.variance_, found.n_asked, self._gain)
+        else:
+            mixing = np.where(found.n_asked > 0, float(self.mixing), 0.0)
+        naive = np.where(found.n_asked > 0, found.naive, 0.0)  # without weight where not asked
+        scores = {
+            "naive": found.naive,
+            "pirt": found.pirt,
+            "gpirt": mixing * naive + (1.0 - mixing) * found.pirt,
+        }
+        # The share of the score that is not asked is what a sample can be wrong about.
+        naive_variance = self.variance_ * found.naive_weight * (1.0 - found.asked_weight)
+        naive_std = np.sqrt(np.maximum(naive_variance, 0.0) / self._gain)
+        naive_std = np.where(found.n_asked > 0, naive_std, np.nan)
+
+        def pirt_std(share: np.ndarray) -> np.ndarray:
+            """Of the sum over the scenarios of `share` (n_models, n_scenarios) times p-IRT."""
+            gradient = np.einsum("ls,lsd->ld", share, found.gradient)
+            quadratic = np.einsum("ld,lde,le->l", gradient, abilities.covariance, gradient)
+            return np.sqrt(np.maximum(quadratic, 0.0) + (share**2 * found.noise).sum(axis=1))
+
+        n_scenarios = len(self.scenarios_)
+        alone = [
+            pirt_std(np.broadcast_to(np.eye(n_scenarios)[s], found.pirt.shape))
+            for s in range(n_scenarios)
+        ]
+        stds = {"naive": naive_std, "pirt": np.stack(alone, axis=1)}
+        known_std = np.nan_to_num(naive_std)
+        # Both parts see the same answers, so their errors are taken as fully correlated.
+        stds["gpirt"] = mixing * known_std + (1.0 - mixing) * stds["pirt"]
+        each = np.full(found.pirt.shape, 1.0 / n_scenarios)
+        overall_stds = {
+            "naive": np.sqrt((naive_std**2).sum(axis=1)) / n_scenarios,
+            "pirt": pirt_std(each),
+            "gpirt": np.sqrt(((mixing * known_std) ** 2).sum(axis=1)) / n_scenarios
+            + pirt_std(each * (1.0 - mixing)),
+        }
+        overall = {kind: value.mean(axis=1) for kind, value in scores.items()}
+        return _Estimates(found.n_asked, scores, stds, overall, overall_stds)
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Estimate the full benchmark scores of models: the mean over the scenarios.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_models, n_anchors)
+            Answers to the anchors, NaN where not asked.
+        return_std : bool, default=False
+            Also return the standard errors.
+
+        Returns
+        -------
+        score : ndarray of shape (n_models,)
+            In the unit of the responses. A row without any answer gets the expected score of a
+            model of mean ability, or NaN from the naive estimate.
+        std : ndarray of shape (n_models,)
+            Standard errors, if `return_std`.
+        """
+        found = self._estimates(X)
+        score = self._in_unit(found.overall_scores[self.estimate])
+        if return_std:
+            return score, self._bounds.width * found.overall_stds[self.estimate]
+        return score
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> np.ndarray:
+        """Interval of the full benchmark score of every model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_models, n_anchors)
+            Answers to the anchors, NaN where not asked.
+        coverage : float in (0, 1), default=0.9
+
+        Returns
+        -------
+        ndarray of shape (n_models, 2)
+            Lower and upper bound by the normal approximation, inside the response range.
+        """
+        score, std = self.predict(X, return_std=True)
+        return self._interval(score, std, coverage)
+
+    def _interval(self, score: np.ndarray, std: np.ndarray, coverage: float) -> np.ndarray:
+        if not isinstance(coverage, Real) or not 0.0 < coverage < 1.0:
+            raise ValueError(f"coverage must be a number in (0, 1), got {coverage!r}")
+        half = ndtri(0.5 * (1.0 + coverage)) * std
+        interval = np.stack([score - half, score + half], axis=-1)
+        return np.clip(interval, self._bounds.low, self._bounds.low + self._bounds.width)
+
+    def predict_scenarios(self, X: Any) -> pd.DataFrame:
+        """Estimate the scores of models on every scenario.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_models, n_anchors)
+            Answers to the anchors, NaN where not asked.
+
+        Returns
+        -------
+        DataFrame of shape (n_models, n_scenarios)
+            In the unit of the responses.
+        """
+        found = self._estimates(X)
+        names = pd.Index(model_names(X, len(found.n_asked)), name="model")
+        columns = pd.Index(self.scenarios_, name="scenario")
+        return pd.DataFrame(self._in_unit(found.scores[self.estimate]), names, columns)
+
+    def predict_table(self, X: Any, coverage: float = 0.9) -> pd.DataFrame:
+        """Every figure: a row per model and scenario, and one for the whole benchmark.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_models, n_anchors)
+            Answers to the anchors, NaN where not asked.
+        coverage : float in (0, 1), default=0.9
+            Of the interval.
+
+        Returns
+        -------
+        DataFrame
+            Index (model, scenario), "(all)" for the whole benchmark where there are several
+            scenarios; columns answered, naive, pirt, gpirt, and of the chosen `estimate` the
+            std_error and the interval from low to high. In the unit of the responses.
+        """
+        found = self._estimates(X)
+        several = len(self.scenarios_) > 1
+
+        def column(parts: dict, overall: dict, kind: str) -> np.ndarray:
+            table = parts[kind]
+            return np.column_stack([table, overall[kind]]) if several else table
+
+        answered = found.n_asked
+        if several:
+            answered = np.column_stack([answered, answered.sum(axis=1)])
+        figures = {
+            kind: self._in_unit(column(found.scores, found.overall_scores, kind))
+            for kind in ("naive", "pirt", "gpirt")
+        }
+        std = self._bounds.width * column(found.stds, found.overall_stds, self.estimate)
+        interval = self._interval(figures[self.estimate], std, coverage)
+        index = pd.MultiIndex.from_product(
+            [
+                model_names(X, len(answered)),
+                list(self.scenarios_) + ([OVERALL] if several else []),
+            ],
+            names=["model", "scenario"],
+        )
+        figures = {
+            "answered": answered,
+            **figures,
+            "std_error": std,
+            "low": interval[..., 0],
+            "high": interval[..., 1],
+        }
+        return pd.DataFrame({name: value.ravel() for name, value in figures.items()}, index)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.target_tags.required = False
+        tags.regressor_tags.poor_score = True
+        return tags

@@ -1,0 +1,220 @@
+"""Reading a response matrix: cells, names, range."""
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+
+class ResponseRange(NamedTuple):
+    """Lowest and highest possible response, in the unit of the data."""
+
+    low: float
+    high: float
+    learned: bool  # taken from the training responses: new ones outside are clipped
+
+    @property
+    def width(self) -> float:
+        return self.high - self.low
+
+
+def names_of(X: Any) -> tuple[pd.Index, pd.Index] | None:
+    """Row and column names of a DataFrame, None for anything else."""
+    return (X.index, X.columns) if isinstance(X, pd.DataFrame) else None
+
+
+def model_names(X: Any, n_models: int) -> np.ndarray:
+    """Names of the rows: the index of a DataFrame, else row_0, row_1, ..."""
+    if isinstance(X, pd.DataFrame) and not isinstance(X.index, pd.RangeIndex):
+        return np.asarray(X.index.map(str), dtype=object)
+    return np.array([f"row_{i}" for i in range(n_models)], dtype=object)
+
+
+def describe_cell(X: Any, row: int, column: int) -> str:
+    """'model "gpt" and item "q7"', or row and column numbers where there are no names."""
+    names = names_of(X)
+    if names is None:
+        return f"row {row} (model) and column {column} (item)"
+    return f"model {names[0][row]!r} and item {names[1][column]!r}"
+
+
+def without_na(X: Any) -> Any:
+    """A DataFrame's nullable and object columns as floats, pd.NA as NaN; others unchanged."""
+    if not isinstance(X, pd.DataFrame):
+        return X
+    if not X.columns.is_unique:
+        repeated = X.columns[X.columns.duplicated()][0]
+        raise ValueError(f"X has the item {repeated!r} in more than one column; rename or drop it")
+    if all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in X.dtypes):
+        return X
+    try:
+        values = X.to_numpy(dtype=float, na_value=np.nan)
+    except (TypeError, ValueError):
+        _raise_not_a_number(X)
+        raise
+    return pd.DataFrame(values, index=X.index, columns=X.columns)
+
+
+def _raise_not_a_number(X: Any) -> None:
+    """Raise an error that names the first cell that is not a number, if there is one."""
+    try:
+        cells = np.asarray(X, dtype=object)
+    except ValueError:  # ragged
+        return
+    if cells.ndim != 2:
+        return
+    for row, column in np.ndindex(cells.shape):
+        cell = cells[row, column]
+        if cell is pd.NA or cell is None:
+            continue
+        try:
+            float(cell)
+        except (TypeError, ValueError):
+            where = describe_cell(X, row, column)
+            raise ValueError(
+                f"X must hold numbers (NaN for not asked): could not convert {cell!r} to float, "
+                f"at {where}"
+            ) from None
+
+
+def read_responses(estimator: BaseEstimator, X: Any, *, reset: bool) -> np.ndarray:
+    """Validate a response matrix.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Gets `n_features_in_` and `feature_names_in_` (reset), or is checked against.
+    X : array-like of shape (n_models, n_items)
+    reset : bool
+        True in `fit`.
+
+    Returns
+    -------
+    ndarray of shape (n_models, n_items), float64 or float32
+        NaN where not asked; the given values otherwise.
+
+    Raises
+    ------
+    ValueError
+        Naming the model and item of the first cell that is not a finite number or NaN.
+    """
+    X = without_na(X)
+    try:
+        values = validate_data(
+            estimator,
+            X,
+            reset=reset,
+            dtype=[np.float64, np.float32],
+            ensure_all_finite="allow-nan",
+            ensure_min_samples=2 if reset else 1,
+        )
+    except (TypeError, ValueError) as error:
+        if "infinity" in str(error):
+            cells = np.asarray(X, dtype=float)
+            row, column = np.argwhere(np.isinf(cells))[0]
+            raise ValueError(f"{error} First at {describe_cell(X, row, column)}.") from None
+        if "could not convert" in str(error) or "must be a string or a real" in str(error):
+            _raise_not_a_number(X)
+        if "minimum of 2 is required" in str(error):
+            raise ValueError(
+                f"{error} An item response model needs at least two models (rows)."
+            ) from None
+        if "n_features" not in str(error) and "features, but" in str(error) and not reset:
+            raise ValueError(
+                f"{error} Give one column per item that the estimator was fitted on, NaN where "
+                "an item was not asked."
+            ) from None
+        raise
+    if reset and np.isnan(values).all():
+        raise ValueError("X has no observed response: every cell is NaN")
+    return values
+
+
+def read_range(values: np.ndarray, response_range: Any, X: Any) -> ResponseRange:
+    """Range of the training responses.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_models, n_items)
+    response_range : None or pair of float
+        None: [0, 1] where all values lie in it, else their minimum and maximum with a warning.
+    X : array-like
+        What the user gave, for the names in messages.
+
+    Returns
+    -------
+    ResponseRange
+    """
+    low, high = float(np.fmin.reduce(values, axis=None)), float(np.fmax.reduce(values, axis=None))
+    if response_range is not None:
+        try:
+            bounds = tuple(float(bound) for bound in response_range)
+        except (TypeError, ValueError):
+            bounds = ()
+        if len(bounds) != 2 or not np.isfinite(bounds).all() or not bounds[0] < bounds[1]:
+            raise ValueError(
+                f"response_range must be a pair of finite numbers (low, high) with low < high, "
+                f"got {response_range!r}"
+            )
+        given = ResponseRange(*bounds, learned=False)
+        _refuse_outside(values, given, X)
+        return given
+    if low >= 0.0 and high <= 1.0:
+        return ResponseRange(0.0, 1.0, learned=False)
+    if low == high:
+        raise ValueError(
+            f"every response in X is {low:g}, so their range is unknown: give "
+            "response_range=(low, high)"
+        )
+    if low == -1.0 and high <= 1.0:
+        cause = "is -1 a mark of missing answers? Then use NaN"
+    elif low >= 0.0 and high <= 100.0 and high > 10.0:
+        cause = "percentages? Then give response_range=(0, 100)"
+    elif low >= 1.0 and high <= 10.0:
+        cause = f"ratings? Then give their scale, e.g. response_range=(1, {high:g})"
+    else:
+        cause = "give response_range=(low, high) if the scale is wider"
+    warnings.warn(
+        f"X has responses outside [0, 1]; their range [{low:g}, {high:g}] is taken as "
+        f"response_range ({cause})",
+        UserWarning,
+        stacklevel=3,
+    )
+    return ResponseRange(low, high, learned=True)
+
+
+def _refuse_outside(values: np.ndarray, bounds: ResponseRange, X: Any) -> None:
+    outside = (values < bounds.low) | (values > bounds.high)
+    if outside.any():
+        row, column = np.argwhere(outside)[0]
+        raise ValueError(
+            f"X has the response {values[row, column]:g} at {describe_cell(X, row, column)}, "
+            f"outside the response range [{bounds.low:g}, {bounds.high:g}]; mark what was not "
+            "asked with NaN, or give response_range"
+        )
+
+
+def to_unit(values: np.ndarray, bounds: ResponseRange, X: Any) -> np.ndarray:
+    """Responses scaled to [0, 1]; the same array where they are in [0, 1] already.
+
+    New responses outside a range that was learned from the training responses are clipped with
+    a warning; outside a given one they raise a ValueError.
+    """
+    if bounds.learned:
+        low, high = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
+        if low < bounds.low or high > bounds.high:
+            warnings.warn(
+                f"responses outside the range [{bounds.low:g}, {bounds.high:g}] of the training "
+                "responses are clipped to it; give response_range at fit",
+                UserWarning,
+                stacklevel=3,
+            )
+            values = np.clip(values, bounds.low, bounds.high)
+    else:
+        _refuse_outside(values, bounds, X)
+    if bounds.low == 0.0 and bounds.high == 1.0:
+        return values
+    return (values - values.dtype.type(bounds.low)) / values.dtype.type(bounds.width)

@@ -1,0 +1,86 @@
+"""Scenario and subscenario labels of the items, as slices and item weights."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from sklearn_irt.kernels.anchors import item_weights
+
+
+class Scenarios(NamedTuple):
+    """The scenarios of a benchmark.
+
+    Attributes
+    ----------
+    names : tuple of str
+        In order of first appearance.
+    index : ndarray of shape (n_items,), int
+        Scenario of each item.
+    strata : ndarray of shape (n_items,), int
+        Subscenario of each item, numbered within its scenario.
+    weights : ndarray of shape (n_items,)
+        Weight of each item in its scenario's score; sum 1 in each scenario.
+    subscenarios : tuple of tuple of str
+        Names of the subscenarios of every scenario; empty where there are none.
+    """
+
+    names: tuple[str, ...]
+    index: np.ndarray
+    strata: np.ndarray
+    weights: np.ndarray
+    subscenarios: tuple[tuple[str, ...], ...]
+
+    def members(self, s: int) -> np.ndarray:
+        """Positions of the items of scenario `s`, ascending."""
+        return np.flatnonzero(self.index == s)
+
+
+def read_scenarios(labels: Any, n_items: int) -> Scenarios:
+    """Scenarios from one label, or a pair of labels, per item.
+
+    Parameters
+    ----------
+    labels : None or array-like of shape (n_items,) or (n_items, 2)
+        Scenario, or scenario and subscenario, of every item; None: one scenario "all".
+        A missing subscenario label counts as a subscenario of its own.
+    n_items : int
+
+    Returns
+    -------
+    Scenarios
+
+    Raises
+    ------
+    ValueError
+        Naming the item, where the number of labels is not that of the items or one is missing.
+    """
+    if labels is None:
+        zeros = np.zeros(n_items, dtype=int)
+        return Scenarios(("all",), zeros, zeros, np.full(n_items, 1.0 / n_items), ((),))
+    table = np.asarray(labels, dtype=object)
+    if table.ndim not in (1, 2) or (table.ndim == 2 and table.shape[1] != 2):
+        raise ValueError(f"scenarios must have shape (n_items,) or (n_items, 2), got {table.shape}")
+    if len(table) != n_items:
+        raise ValueError(f"scenarios has {len(table)} labels, but X has {n_items} items (columns)")
+    scenario = table if table.ndim == 1 else table[:, 0]
+    missing = pd.isna(scenario)
+    if missing.any():
+        raise ValueError(f"scenarios has no scenario for item (column) {np.argmax(missing)}")
+    index, names = pd.factorize(scenario.astype(str))
+    strata, weights = np.zeros(n_items, dtype=int), np.empty(n_items)
+    subscenarios = []
+    for s in range(len(names)):
+        members = np.flatnonzero(index == s)
+        within: tuple[str, ...] = ()
+        if table.ndim == 2:
+            label = table[members, 1]
+            # A scenario without subscenarios has a missing label for all of its items.
+            if not pd.isna(label).all():
+                strata[members], found = pd.factorize(
+                    np.where(pd.isna(label), "", label).astype(str)
+                )
+                within = tuple(found)
+        weights[members] = item_weights(strata[members])
+        subscenarios.append(within)
+    return Scenarios(tuple(names), index, strata, weights, tuple(subscenarios))

@@ -1,0 +1,1 @@
+"""Pure functions on arrays: they know no estimator, no DataFrame and no file."""

@@ -1,0 +1,208 @@
+"""Choosing k weighted anchor items of one scenario: stratified random sampling and clusters."""
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
+
+
+class Anchors(NamedTuple):
+    """Anchor items and their weights.
+
+    Attributes
+    ----------
+    positions : ndarray of shape (n_anchors,), int
+        Distinct and ascending.
+    weights : ndarray of shape (n_anchors,)
+        Non-negative, sum 1.
+    """
+
+    positions: np.ndarray
+    weights: np.ndarray
+
+
+def item_weights(strata: np.ndarray) -> np.ndarray:
+    """Balanced weights of the items of a scenario: every stratum counts the same.
+
+    Parameters
+    ----------
+    strata : ndarray of shape (n_items,), int
+        Subscenario of each item.
+
+    Returns
+    -------
+    ndarray of shape (n_items,)
+        ``1 / (number of subscenarios * size of the item's subscenario)``, sum 1.
+
+    References
+    ----------
+    Maia Polo et al. (2024), tinyBenchmarks, appendix A.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_irt.kernels.anchors import item_weights
+    >>> item_weights(np.array([0, 0, 0, 1])).round(3)
+    array([0.167, 0.167, 0.167, 0.5  ])
+    """
+    _, index, counts = np.unique(strata, return_inverse=True, return_counts=True)
+    return 1.0 / (len(counts) * counts[index])
+
+
+def effective_sample_size(weights: np.ndarray) -> float:
+    """Kish's effective sample size ``sum(w)**2 / sum(w**2)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_irt.kernels.anchors import effective_sample_size
+    >>> effective_sample_size(np.array([0.25, 0.25, 0.25, 0.25]))
+    4.0
+    """
+    return float(weights.sum() ** 2 / (weights**2).sum())
+
+
+def random_anchors(
+    k: int,
+    weights: np.ndarray,
+    *,
+    strata: np.ndarray | None = None,
+    eligible: np.ndarray | None = None,
+    random_state: np.random.RandomState,
+) -> Anchors:
+    """Draw anchors at random, as equally many from every stratum as there are.
+
+    Parameters
+    ----------
+    k : int
+        Number of anchors; ``min(k, n_items)`` are drawn.
+    weights : ndarray of shape (n_items,)
+        Weights of the items in the score, sum 1.
+    strata : ndarray of shape (n_items,), int, optional
+        Subscenario of each item; the counts of two strata differ by at most one, unless a
+        stratum is exhausted.
+    eligible : ndarray of shape (n_items,), bool, optional
+        Items to prefer; others are drawn only when these are used up.
+    random_state : RandomState
+
+    Returns
+    -------
+    Anchors
+        Weights such that every stratum counts as it does in the score.
+
+    References
+    ----------
+    Maia Polo et al. (2024), tinyBenchmarks, section 3.1; Perlitz et al. (2023).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_irt.kernels.anchors import random_anchors
+    >>> rng = np.random.RandomState(0)
+    >>> random_anchors(2, np.full(4, 0.25), strata=np.array([0, 0, 1, 1]), random_state=rng)
+    Anchors(positions=array([1, 2]), weights=array([0.5, 0.5]))
+    """
+    n_items = len(weights)
+    k = min(k, n_items)
+    strata = np.zeros(n_items, dtype=int) if strata is None else np.asarray(strata)
+    order = random_state.permutation(n_items)
+    if eligible is not None:
+        order = order[np.argsort(~eligible[order], kind="stable")]
+    # Rank of each item within its stratum; ties between strata are broken at random.
+    rank = np.empty(n_items)
+    labels = np.unique(strata)
+    priority = random_state.permutation(len(labels))
+    for label, lot in zip(labels, priority, strict=True):
+        members = order[strata[order] == label]
+        rank[members] = np.arange(len(members)) + lot / len(labels)
+    if eligible is not None:
+        rank[~eligible] += n_items
+    chosen = np.sort(np.argsort(rank, kind="stable")[:k])
+    total = np.bincount(strata, weights)
+    counts = np.bincount(strata[chosen], minlength=len(total))
+    share = total[strata[chosen]] / counts[strata[chosen]]
+    return Anchors(chosen, share / share.sum())
+
+
+def cluster_anchors(
+    k: int,
+    points: np.ndarray,
+    weights: np.ndarray,
+    *,
+    eligible: np.ndarray | None = None,
+    n_init: int = 10,
+    random_state: np.random.RandomState,
+) -> Anchors:
+    """Cluster items by k-means and take the item nearest to each centre.
+
+    Parameters
+    ----------
+    k : int
+        Number of anchors; always ``min(k, n_items)`` distinct ones are returned.
+    points : ndarray of shape (n_items, n_features)
+        The items: their training responses (`correctness` anchors) or their IRT parameters.
+    weights : ndarray of shape (n_items,)
+        Weights of the items in the score, sum 1.
+    eligible : ndarray of shape (n_items,), bool, optional
+        Items to prefer; others become anchors only when these are used up.
+    n_init : int
+        Starts of k-means; the best is kept.
+    random_state : RandomState
+
+    Returns
+    -------
+    Anchors
+        The weight of an anchor is its cluster's share of `weights`. Where there are fewer
+        clusters than k (duplicate points), the heaviest clusters get a second anchor, the next
+        nearest item, and split their weight.
+
+    References
+    ----------
+    Maia Polo et al. (2024), tinyBenchmarks, section 3.2; Vivek et al. (2024), Anchor points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_irt.kernels.anchors import cluster_anchors
+    >>> points = np.array([[0.0], [0.1], [0.2], [9.0]])
+    >>> rng = np.random.RandomState(0)
+    >>> cluster_anchors(2, points, np.full(4, 0.25), random_state=rng)
+    Anchors(positions=array([1, 3]), weights=array([0.75, 0.25]))
+    """
+    n_items = len(points)
+    k = min(k, n_items)
+    if k == n_items:
+        return Anchors(np.arange(n_items), weights / weights.sum())
+    eligible = np.ones(n_items, dtype=bool) if eligible is None else eligible
+    kmeans = KMeans(k, n_init=n_init, random_state=random_state)
+    uniform = np.ptp(weights) == 0.0
+    with warnings.catch_warnings(), threadpool_limits(1, "openmp"):
+        # Fewer distinct points than k are dealt with below. One thread: the sums of several
+        # are added in the order in which they finish, which decides ties.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        kmeans.fit(points, sample_weight=None if uniform else weights)
+    labels = kmeans.labels_
+    difference = points - kmeans.cluster_centers_[labels]
+    distance = np.einsum("if,if->i", difference, difference)
+    # Rounded, so that equal distances stay equal whatever the order of the sums.
+    distance = np.round(distance, 9)
+    order = np.lexsort((np.arange(n_items), distance, ~eligible, labels))
+    starts = np.flatnonzero(np.r_[True, np.diff(labels[order]) != 0])
+    members = np.split(order, starts[1:])
+    share = np.array([weights[m].sum() for m in members])
+    taken = np.ones(len(members), dtype=int)
+    available = np.array([eligible[m].sum() for m in members])
+    if available.sum() < k:
+        available = np.array([len(m) for m in members])
+    taken = np.minimum(taken, np.maximum(available, 0))
+    while taken.sum() < k:
+        room = taken < available
+        taken[np.argmax(np.where(room, share / (taken + 1), -1.0))] += 1
+    # The weight of a cluster without an anchor (nobody eligible) is shared by all the others.
+    chosen = np.concatenate([m[:t] for m, t in zip(members, taken, strict=True)])
+    value = np.concatenate([np.full(t, s / t) for s, t in zip(share, taken, strict=True) if t])
+    by_position = np.argsort(chosen)
+    return Anchors(chosen[by_position], value[by_position] / value.sum())

@@ -1,0 +1,29 @@
+"""The only conftest: where the shared real data lies."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+def _shared_folder() -> Path:
+    beside = Path(__file__).resolve().parents[2] / "shared"
+    return Path(os.environ.get("SKLEARN_IRT_SHARED", beside))
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """Folder of the shared real data; tests that need it skip where it is absent."""
+    folder = _shared_folder()
+    if not (folder / "data").is_dir():
+        if os.environ.get("SKLEARN_IRT_REQUIRE_SHARED"):
+            pytest.fail(f"the shared data must be at {folder} (SKLEARN_IRT_SHARED)")
+        pytest.skip(f"no shared data at {folder}; set SKLEARN_IRT_SHARED")
+    return folder
+
+
+@pytest.fixture
+def real_data(shared, monkeypatch) -> Path:
+    """The shared data as the fetchers' cache."""
+    monkeypatch.setenv("SKLEARN_IRT_DATA", str(shared / "data"))
+    return shared / "data"
