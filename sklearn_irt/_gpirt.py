@@ -218,7 +218,7 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         )
         self.anchors_, self.weights_ = context.anchors, context.weights
         self.item_weights_, self.scenarios_ = scenarios.weights, scenarios.names
-        self._scenario_index, self._gain = scenarios.index, context.gain
+        self._scenarios, self._gain = scenarios, context.gain
         self._bounds, self._item_names = context.bounds, context.item_names
         n_anchors = np.bincount(scenarios.index[self.anchors_], minlength=len(scenarios.names))
         self.mixing_ = paper_mixing(self.bias_, self.variance_, n_anchors, self._gain)
@@ -305,7 +305,7 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         scores = np.empty((len(responses), len(self.scenarios_)))
         items = self.irt_.discrimination_, self.irt_.difficulty_
         weights = np.zeros((responses.shape[1], len(self.scenarios_)))
-        weights[np.arange(responses.shape[1]), self._scenario_index] = self.item_weights_
+        weights[np.arange(responses.shape[1]), self._scenarios.index] = self.item_weights_
         for rows in row_blocks(*responses.shape):
             known = responses[rows]
             missing = np.isnan(known)
@@ -335,7 +335,7 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
             abilities.ability,
             *items,
             self.item_weights_,
-            self._scenario_index,
+            self._scenarios.index,
         )
         if self.mixing == "paper":
             mixing = paper_mixing(self.bias_, self.variance_, found.n_asked, self._gain)

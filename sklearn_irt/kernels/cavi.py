@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import eigh, solve_triangular
 from scipy.sparse.linalg import LinearOperator, eigsh
-from scipy.special import multigammaln, psi
+from scipy.special import gammaln, psi
 
 from sklearn_irt.kernels.logistic import pack, unpack
 
@@ -115,12 +115,12 @@ def fit_cavi(
     n_models, n_items = responses.shape
     blocks = column_blocks(n_models, n_items)
     dtype = np.float32 if responses.dtype == np.float32 else np.float64
-    state = _start(responses, n_dims, blocks, dtype, random_state)
-    mean, covariance, ability, ability_cov = state
-    hyper = _update_hyper(mean, covariance)
+    mean, covariance, ability, ability_cov = _start(responses, n_dims, blocks, dtype, random_state)
+    items = _moments(mean, covariance)
+    hyper = _update_hyper(items)
+    bound_hyper = _hyper_bound(items, _moments(ability, ability_cov), hyper)
     n_observed, lower_bounds, converged = 0, [], False
     for n_iter in range(1, max_iter + 1):
-        bound_hyper = _hyper_bound(mean, covariance, ability, ability_cov, hyper)
         moment = _augment(ability, ability_cov)  # E[z z'], z = (theta, -1)
         packed_z = _doubled(pack(moment)).astype(dtype)
         packed_zz = pack(moment).astype(dtype)
@@ -147,7 +147,7 @@ def fit_cavi(
         # psi = a.theta - b, so the cross moment E[a b] adds to the linear term of theta.
         ability_cov = np.linalg.inv(quadratic[:, :-1, :-1] + np.eye(n_dims))
         ability = np.einsum("lde,le->ld", ability_cov, linear[:, :-1] + quadratic[:, :-1, -1])
-        mean, covariance, ability, ability_cov, hyper = _standardise(
+        mean, covariance, ability, ability_cov, hyper, bound_hyper = _standardise(
             mean, covariance, ability, ability_cov
         )
         if callback is not None:
@@ -226,21 +226,49 @@ def _doubled(packed):
     return packed * np.where(upper[0] == upper[1], 1.0, 2.0)
 
 
-def _update_hyper(mean, covariance, n_sweeps=2):
-    """Closed-form updates of the items' prior, mean and precision in turn."""
-    n_items, size = mean.shape
-    spread = covariance.sum(axis=0)
-    degrees = size + 2.0 + n_items
-    centre, centre_cov = mean.mean(axis=0), np.zeros((size, size))
-    for _ in range(n_sweeps):
-        deviation = mean - centre
-        inverse_scale = (
-            deviation.T @ deviation + spread + n_items * centre_cov + WISHART_SCALE * np.eye(size)
+class _Moments(NamedTuple):
+    """What the bound needs to know of some Gaussian factors of the posterior, summed over them."""
+
+    count: int
+    first: np.ndarray  # sum of the means
+    second: np.ndarray  # sum of the second moments
+    log_det: float  # sum of the log-determinants of the covariances
+
+    def moved(self, change: np.ndarray, shift: np.ndarray | float = 0.0) -> "_Moments":
+        """The moments of ``change @ (x - shift)``."""
+        centred = self.first - self.count * shift
+        cross = np.outer(self.first, shift) if np.ndim(shift) else 0.0
+        second = self.second
+        if np.ndim(shift):
+            second = second - cross - cross.T + self.count * np.outer(shift, shift)
+        return _Moments(
+            self.count,
+            change @ centred,
+            change @ second @ change.T,
+            self.log_det + 2.0 * self.count * np.linalg.slogdet(change)[1],
         )
+
+
+def _moments(mean, covariance):
+    return _Moments(
+        len(mean),
+        mean.sum(axis=0),
+        mean.T @ mean + covariance.sum(axis=0),
+        float(np.linalg.slogdet(covariance)[1].sum()),
+    )
+
+
+def _update_hyper(items, n_sweeps=2):
+    """Closed-form updates of the items' prior, mean and precision in turn."""
+    size = len(items.first)
+    degrees = size + 2.0 + items.count
+    centre, centre_cov = items.first / items.count, np.zeros((size, size))
+    for _ in range(n_sweeps):
+        inverse_scale = _scatter(items, centre, centre_cov) + WISHART_SCALE * np.eye(size)
         precision = degrees * np.linalg.inv(inverse_scale)
         precision = 0.5 * (precision + precision.T)
-        centre_cov = np.linalg.inv(n_items * precision + np.eye(size) / MEAN_VARIANCE)
-        centre = centre_cov @ (precision @ mean.sum(axis=0))
+        centre_cov = np.linalg.inv(items.count * precision + np.eye(size) / MEAN_VARIANCE)
+        centre = centre_cov @ (precision @ items.first)
     log_det = (
         psi(0.5 * (degrees - np.arange(size))).sum()
         + size * np.log(2.0)
@@ -249,24 +277,25 @@ def _update_hyper(mean, covariance, n_sweeps=2):
     return _Hyper(centre, centre_cov, precision, log_det, degrees, inverse_scale)
 
 
-def _hyper_bound(mean, covariance, ability, ability_cov, hyper):
+def _scatter(items, centre, centre_cov):
+    """Sum over the items of E[(x - mu)(x - mu)']."""
+    cross = np.outer(items.first, centre)
+    return items.second - cross - cross.T + items.count * (np.outer(centre, centre) + centre_cov)
+
+
+def _hyper_bound(items, abilities, hyper):
     """The terms of the lower bound that do not depend on the responses."""
-    n_items, size = mean.shape
-    n_models, n_dims = ability.shape
-    abilities = 0.5 * (
-        np.linalg.slogdet(ability_cov)[1].sum()
-        + n_models * n_dims
-        - (ability**2).sum()
-        - np.trace(ability_cov.sum(axis=0))
+    size = len(items.first)
+    ability_part = 0.5 * (
+        abilities.log_det + abilities.count * len(abilities.first) - np.trace(abilities.second)
     )
-    deviation = mean - hyper.mean
-    scatter = deviation.T @ deviation + covariance.sum(axis=0) + n_items * hyper.mean_covariance
-    items = 0.5 * (
-        np.linalg.slogdet(covariance)[1].sum()
-        + n_items * (size + hyper.log_det)
+    scatter = _scatter(items, hyper.mean, hyper.mean_covariance)
+    item_part = 0.5 * (
+        items.log_det
+        + items.count * (size + hyper.log_det)
         - np.einsum("pq,pq->", hyper.precision, scatter)
     )
-    centre = 0.5 * (
+    centre_part = 0.5 * (
         np.linalg.slogdet(hyper.mean_covariance)[1]
         + size * (1.0 - np.log(MEAN_VARIANCE))
         - (hyper.mean @ hyper.mean + np.trace(hyper.mean_covariance)) / MEAN_VARIANCE
@@ -277,47 +306,51 @@ def _hyper_bound(mean, covariance, ability, ability_cov, hyper):
         return (
             0.5 * degrees * log_det_inverse_scale
             - 0.5 * degrees * size * np.log(2.0)
-            - multigammaln(0.5 * degrees, size)
+            - gammaln(0.5 * (degrees - np.arange(size))).sum()
+            - 0.25 * size * (size - 1) * np.log(np.pi)
         )
 
-    wishart = (
+    wishart_part = (
         log_normaliser(prior_degrees, size * np.log(WISHART_SCALE))
         - log_normaliser(hyper.degrees, np.linalg.slogdet(hyper.inverse_scale)[1])
         + 0.5 * (prior_degrees - hyper.degrees) * hyper.log_det
         - 0.5 * WISHART_SCALE * np.trace(hyper.precision)
         + 0.5 * hyper.degrees * size
     )
-    return float(abilities + items + centre + wishart)
+    return float(ability_part + item_part + centre_part + wishart_part)
 
 
 def _standardise(mean, covariance, ability, ability_cov):
     """Abilities to mean zero and second moment I, where that raises the lower bound.
 
     The logits stay as they are, so this moves along a direction in which coordinate ascent is
-    slow (parameter expansion). Weak dimensions can lose by it: then nothing is changed.
+    slow (parameter expansion). Weak dimensions can lose by it: then nothing is changed. Returns
+    the four arrays, the items' prior, and the part of the bound without the responses.
     """
     n_models, n_dims = ability.shape
-    hyper = _update_hyper(mean, covariance)
-    shift = ability.mean(axis=0)
-    centred = ability - shift
-    factor = np.linalg.cholesky((centred.T @ centred + ability_cov.sum(axis=0)) / n_models)
+    items, abilities = _moments(mean, covariance), _moments(ability, ability_cov)
+    hyper = _update_hyper(items)
+    bound = _hyper_bound(items, abilities, hyper)
+    shift = abilities.first / n_models
+    factor = np.linalg.cholesky(abilities.second / n_models - np.outer(shift, shift))
     inverse = solve_triangular(factor, np.eye(n_dims), lower=True)
     # theta = factor theta' + shift, so a' = factor' a and b' = b - a.shift
     change = np.eye(n_dims + 1)
     change[:-1, :-1] = factor.T
     change[-1, :-1] = -shift
-    moved = (
+    moved_items = items.moved(change)
+    moved_hyper = _update_hyper(moved_items)
+    moved_bound = _hyper_bound(moved_items, abilities.moved(inverse, shift), moved_hyper)
+    if moved_bound <= bound:
+        return mean, covariance, ability, ability_cov, hyper, bound
+    return (
         mean @ change.T,
         change @ covariance @ change.T,
-        centred @ inverse.T,
+        (ability - shift) @ inverse.T,
         inverse @ ability_cov @ inverse.T,
+        moved_hyper,
+        moved_bound,
     )
-    moved_hyper = _update_hyper(*moved[:2])
-    if _hyper_bound(*moved, moved_hyper) > _hyper_bound(
-        mean, covariance, ability, ability_cov, hyper
-    ):
-        return *moved, moved_hyper
-    return mean, covariance, ability, ability_cov, hyper
 
 
 def _principal_axes(loadings):

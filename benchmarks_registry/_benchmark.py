@@ -1,0 +1,441 @@
+"""TinyBenchmark: a benchmark's anchors, its fitted estimator, and where they come from."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from benchmarks_registry._format import (
+    BenchmarkFileError,
+    read_benchmark_file,
+    write_benchmark_file,
+)
+from sklearn_irt import GPIRTEstimator, IRTRegressor
+from sklearn_irt import __version__ as sklearn_irt_version
+from sklearn_irt._responses import ResponseRange
+from sklearn_irt._scenarios import Scenarios
+
+DESCRIPTION_FIELDS = ("source", "licence", "citation", "description", "metric")
+
+
+class TinyBenchmark:
+    """A tiny version of a benchmark: which items to ask, and what the answers are worth.
+
+    Made by `load_benchmark`.
+
+    Parameters
+    ----------
+    estimator : GPIRTEstimator
+        Fitted.
+    items : DataFrame
+        One row per item of the benchmark: item (id), scenario, subscenario.
+    info : dict
+        name, and where known source, licence, citation, description, metric, heldout.
+
+    Attributes
+    ----------
+    name : str
+    estimator : GPIRTEstimator
+    items : DataFrame
+        Also tells the anchors and their weights, and the items' difficulty.
+    info : dict
+
+    Examples
+    --------
+    >>> from benchmarks_registry import load_benchmark
+    >>> tiny = load_benchmark("helm-lite")
+    >>> answers = dict.fromkeys(tiny.anchors("gsm"), 1)
+    >>> tiny.estimate(answers).loc["gsm", "answered"]
+    100
+    """
+
+    def __init__(self, estimator: GPIRTEstimator, items: pd.DataFrame, info: dict):
+        self.name = info["name"]
+        self.estimator = estimator
+        self.info = info
+        self.items = items
+        self._position = {item: i for i, item in enumerate(items["item"])}
+        self._anchor_ids = [items["item"].iloc[i] for i in estimator.anchors_]
+
+    def anchors(self, scenario: str | None = None) -> list[str]:
+        """Ids of the items to ask, in the order of an answer array.
+
+        Parameters
+        ----------
+        scenario : str, optional
+            Only those of this scenario.
+
+        Returns
+        -------
+        list of str
+        """
+        if scenario is None:
+            return list(self._anchor_ids)
+        known = self.estimator.scenarios_
+        if scenario not in known:
+            raise ValueError(
+                f"{self.name} has no scenario {scenario!r}; its scenarios are {list(known)}"
+            )
+        labels = self.items["scenario"].to_numpy()[self.estimator.anchors_]
+        return [
+            item for item, label in zip(self._anchor_ids, labels, strict=True) if label == scenario
+        ]
+
+    def estimate(self, answers: Any, coverage: float = 0.9) -> pd.DataFrame:
+        """Estimate the full benchmark score of one or several models.
+
+        Parameters
+        ----------
+        answers : array-like, mapping, Series or DataFrame
+            One model: scores in the order of `anchors()`, or {item id: score}, or a Series
+            indexed by item id. Several: an array of shape (n_models, n_anchors), or a DataFrame
+            with item ids as columns. NaN, or an item left out by its id, is "not asked".
+        coverage : float, default=0.9
+            Of the interval.
+
+        Returns
+        -------
+        DataFrame
+            Index scenario (one model) or (model, scenario), "(all)" for the whole benchmark;
+            columns answered, naive, pirt, gpirt, std_error, low, high.
+
+        Raises
+        ------
+        ValueError
+            Where an id is unknown or twice, or the number of answers is wrong; says what was
+            expected.
+        """
+        single, matrix = self._matrix(answers)
+        table = self.estimator.predict_table(matrix, coverage)
+        return table.droplevel("model") if single else table
+
+    def _matrix(self, answers: Any) -> tuple[bool, Any]:
+        """Answers of shape (n_models, n_anchors), and whether they are one model's."""
+        if isinstance(answers, pd.Series):
+            if not answers.index.is_unique:
+                twice = answers.index[answers.index.duplicated()][0]
+                raise ValueError(f"answers hold the item {twice!r} more than once")
+            answers = answers.to_dict()
+        if isinstance(answers, Mapping):
+            frame = pd.DataFrame([list(answers.values())], columns=list(answers), dtype=object)
+            return True, self._by_id(frame)
+        if isinstance(answers, pd.DataFrame):
+            if not answers.columns.is_unique:
+                twice = answers.columns[answers.columns.duplicated()][0]
+                raise ValueError(f"answers hold the item {twice!r} more than once")
+            return False, self._by_id(answers)
+        try:
+            array = np.asarray(answers, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"answers must be numbers in the order of anchors(), or {{item id: score}}: {error}"
+            ) from None
+        if array.ndim not in (1, 2) or array.shape[-1] != len(self._anchor_ids):
+            expected = ", ".join(f"{s} {len(self.anchors(s))}" for s in self.estimator.scenarios_)
+            raise ValueError(
+                f"answers have shape {array.shape}, but {self.name} asks "
+                f"{len(self._anchor_ids)} items of a model ({expected})"
+            )
+        return array.ndim == 1, self._named(pd.DataFrame(np.atleast_2d(array)))
+
+    def _by_id(self, frame: pd.DataFrame) -> Any:
+        anchors = set(self._anchor_ids)
+        for item in frame.columns:
+            if item not in self._position:
+                raise ValueError(
+                    f"{self.name} has no item {item!r}; ids look like {self._anchor_ids[0]!r}"
+                )
+            if item not in anchors:
+                raise ValueError(
+                    f"the item {item!r} is not an anchor of {self.name}; see anchors()"
+                )
+        return self._named(frame.reindex(columns=self._anchor_ids))
+
+    def _named(self, frame: pd.DataFrame) -> Any:
+        """With the column names that the estimator was fitted with, if it was with names."""
+        names = getattr(self.estimator, "feature_names_in_", None)
+        if names is None:
+            names = range(frame.shape[1])
+        return frame.set_axis(names, axis=1)
+
+    def describe(self) -> pd.DataFrame:
+        """Size of each scenario, its anchors, and the errors measured on held-out models.
+
+        Returns
+        -------
+        DataFrame
+            Index scenario; columns items, anchors, effective (sample size of the weights),
+            mixing, and where recorded heldout_error and heldout_worst.
+        """
+        estimator = self.estimator
+        labels = self.items["scenario"].to_numpy()
+        weights = pd.Series(estimator.weights_)
+        chosen = labels[estimator.anchors_]
+        effective = weights.groupby(chosen).sum() ** 2 / (weights**2).groupby(chosen).sum()
+        names = list(estimator.scenarios_)
+        table = pd.DataFrame(
+            {
+                "items": pd.Series(labels).value_counts().reindex(names),
+                "anchors": pd.Series(chosen).value_counts().reindex(names),
+                "effective": effective.reindex(names).round(1),
+                "mixing": pd.Series(estimator.mixing_, names).round(3),
+            }
+        ).rename_axis("scenario")
+        heldout = self.info.get("heldout")
+        if heldout:
+            for figure in ("mean", "worst"):
+                table[f"heldout_{figure}"] = pd.Series(heldout[figure]).reindex(names)
+        return table
+
+    def __repr__(self) -> str:
+        estimator = self.estimator
+        scenarios = ", ".join(estimator.scenarios_)
+        return (
+            f"<TinyBenchmark {self.name}: {len(self._anchor_ids)} anchors of {len(self.items)} "
+            f"items in {scenarios}; trained on {len(estimator.training_models_)} models>"
+        )
+
+
+def save_benchmark(
+    estimator: GPIRTEstimator | Pipeline,
+    path: str | os.PathLike,
+    *,
+    name: str,
+    items: Any = None,
+    **info: Any,
+) -> Path:
+    """Write a fitted estimator as one benchmark file.
+
+    Parameters
+    ----------
+    estimator : GPIRTEstimator or Pipeline that ends in one
+        Fitted.
+    path : path-like
+        Written atomically: a failure leaves an old file whole.
+    name : str
+        Name of the benchmark.
+    items : sequence of str, or DataFrame with the column item, default=None
+        Ids of all items in the order of the training columns; None: the training DataFrame's
+        column names.
+    **info : JSON-serialisable
+        source, licence, citation, description, metric (str), and heldout (dict).
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    ValueError
+        Where the ids are missing, repeated or too few, or the information is of another kind.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from benchmarks_registry import load_benchmark, save_benchmark
+    >>> from sklearn_irt import AnchorSelector, GPIRTEstimator
+    >>> from sklearn_irt.datasets import make_responses
+    >>> data = make_responses(n_models=50, n_items=200, random_state=0)
+    >>> pipe = make_pipeline(AnchorSelector(k=20, random_state=0), GPIRTEstimator())
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = save_benchmark(pipe.fit(data.responses), Path(folder) / "mine.npz", name="mine")
+    ...     load_benchmark(path)
+    <TinyBenchmark mine: 20 anchors of 200 items in all; trained on 50 models>
+    """
+    fitted = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    if not isinstance(fitted, GPIRTEstimator):
+        raise ValueError(
+            f"estimator must be a GPIRTEstimator or a Pipeline that ends in one, got "
+            f"{type(fitted).__name__}"
+        )
+    check_is_fitted(fitted)
+    if not isinstance(name, str) or not name.strip():
+        raise ValueError(f"name must be a non-empty string, got {name!r}")
+    unknown = set(info) - {*DESCRIPTION_FIELDS, "heldout"}
+    if unknown:
+        raise ValueError(
+            f"unknown information {sorted(unknown)}; known are {[*DESCRIPTION_FIELDS, 'heldout']}"
+        )
+    for field in DESCRIPTION_FIELDS:
+        if not isinstance(info.get(field, ""), str):
+            raise ValueError(f"{field} must be a string, got {type(info[field]).__name__}")
+    ids = _item_ids(fitted, items)
+    return write_benchmark_file(path, *_pack(fitted, {"name": name, **info}, ids))
+
+
+def _item_ids(estimator: GPIRTEstimator, items: Any) -> list[str]:
+    n_items = len(estimator.item_weights_)
+    if items is None:
+        items = estimator._item_names
+        if items is None:
+            raise ValueError(
+                "items must be given: the estimator was fitted on an array without item names"
+            )
+    if isinstance(items, pd.DataFrame):
+        if "item" not in items:
+            raise ValueError(f"items has no column 'item', only {list(items.columns)}")
+        items = items["item"]
+    ids = [str(item) for item in items]
+    if len(ids) != n_items:
+        raise ValueError(f"items has {len(ids)} ids, but the benchmark has {n_items} items")
+    repeated = pd.Series(ids)[pd.Series(ids).duplicated()]
+    if len(repeated):
+        raise ValueError(f"items has the id {repeated.iloc[0]!r} more than once")
+    return ids
+
+
+def _pack(estimator: GPIRTEstimator, info: dict, ids: list[str]) -> tuple[dict, dict]:
+    """The arrays and the metadata from which `_unpack` makes an equal estimator."""
+    irt = estimator.irt_
+    answers = estimator.training_responses_
+    arrays = {
+        "discrimination": irt.discrimination_,
+        "difficulty": irt.difficulty_,
+        "prior_precision": irt.prior_precision_,
+        "ability": irt.ability_,
+        "scenario": estimator._scenarios.index.astype(np.int32),
+        "stratum": estimator._scenarios.strata.astype(np.int32),
+        "item_weights": estimator.item_weights_,
+        "anchors": estimator.anchors_.astype(np.int32),
+        "anchor_weights": estimator.weights_,
+        "bias": estimator.bias_,
+        "variance": estimator.variance_,
+        "mixing": estimator.mixing_,
+        "training_scores": estimator.training_scores_,
+        "training_responses": answers,
+    }
+    if np.isin(answers, (0, 1)).all():
+        arrays["training_responses"] = answers.astype(np.uint8)
+    meta = {
+        "info": info,
+        "items": ids,
+        "scenarios": list(estimator.scenarios_),
+        "subscenarios": [list(names) for names in estimator._scenarios.subscenarios],
+        "named": hasattr(estimator, "feature_names_in_"),
+        "training_models": [str(model) for model in estimator.training_models_],
+        "response_range": [estimator._bounds.low, estimator._bounds.high],
+        "response_range_learned": bool(estimator._bounds.learned),
+        "gain": float(estimator._gain),
+        "estimator": {
+            "estimate": estimator.estimate,
+            "mixing": estimator.mixing,
+            "ability": estimator.ability,
+        },
+        "irt": {"n_dims": irt.n_dims, "abilities": irt.abilities},
+        "sklearn_irt_version": sklearn_irt_version,
+    }
+    return arrays, meta
+
+
+def read_benchmark(path: str | os.PathLike) -> TinyBenchmark:
+    """Read a benchmark file that `save_benchmark` wrote.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Returns
+    -------
+    TinyBenchmark
+
+    Raises
+    ------
+    BenchmarkFileError
+        Where the file is damaged, not a benchmark, or inconsistent.
+    FileNotFoundError
+    """
+    arrays, meta = read_benchmark_file(path)
+    try:
+        return _unpack(arrays, meta)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        reason = f"lacks {error}" if isinstance(error, KeyError) else str(error)
+        raise BenchmarkFileError(
+            f"{os.fspath(path)}: the content is not a consistent benchmark ({reason})"
+        ) from None
+
+
+def _unpack(arrays: dict, meta: dict) -> TinyBenchmark:
+    ids, names = meta["items"], tuple(meta["scenarios"])
+    models = np.array(meta["training_models"], dtype=object)
+    _check_shapes(arrays, len(ids), len(names), len(models))
+    index, strata = arrays["scenario"].astype(int), arrays["stratum"].astype(int)
+    subscenarios = tuple(tuple(found) for found in meta["subscenarios"])
+    scenarios = Scenarios(names, index, strata, arrays["item_weights"], subscenarios)
+    bounds = ResponseRange(
+        *map(float, meta["response_range"]), learned=bool(meta["response_range_learned"])
+    )
+    irt = IRTRegressor(**meta["irt"])
+    irt.discrimination_, irt.difficulty_ = arrays["discrimination"], arrays["difficulty"]
+    irt.prior_precision_, irt.ability_ = arrays["prior_precision"], arrays["ability"]
+    irt.item_weights_, irt.scenarios_ = scenarios.weights, names
+    irt.n_features_in_, irt._scenario_index, irt._bounds = len(ids), index, bounds
+    estimator = GPIRTEstimator(**meta["estimator"])
+    estimator._validate_params()
+    estimator.irt_ = irt
+    estimator.anchors_ = arrays["anchors"].astype(int)
+    estimator.weights_, estimator.item_weights_ = arrays["anchor_weights"], scenarios.weights
+    estimator.bias_, estimator.variance_ = arrays["bias"], arrays["variance"]
+    estimator.mixing_, estimator.scenarios_ = arrays["mixing"], names
+    estimator.training_models_ = models
+    estimator.training_scores_ = arrays["training_scores"]
+    estimator.training_responses_ = arrays["training_responses"].astype(float)
+    estimator._scenarios, estimator._bounds = scenarios, bounds
+    estimator._gain = float(meta["gain"])
+    estimator._item_names = np.array(ids, dtype=object)
+    estimator.n_features_in_ = len(estimator.anchors_)
+    if meta["named"]:
+        estimator.feature_names_in_ = estimator._item_names[estimator.anchors_]
+    weights = np.zeros(len(ids))
+    weights[estimator.anchors_] = estimator.weights_
+    items = pd.DataFrame(
+        {
+            "item": ids,
+            "scenario": np.array(names, dtype=object)[index],
+            "subscenario": [
+                subscenarios[s][t] if subscenarios[s] else None
+                for s, t in zip(index, strata, strict=True)
+            ],
+            "difficulty": irt.difficulty_,
+            "anchor_weight": weights,
+        }
+    )
+    return TinyBenchmark(estimator, items, meta["info"])
+
+
+def _check_shapes(arrays: dict, n_items: int, n_scenarios: int, n_models: int) -> None:
+    n_dims, n_anchors = arrays["prior_precision"].shape[0], len(arrays["anchors"])
+    expected = {
+        "discrimination": (n_items, n_dims),
+        "difficulty": (n_items,),
+        "prior_precision": (n_dims, n_dims),
+        "ability": (n_models, n_dims),
+        "scenario": (n_items,),
+        "stratum": (n_items,),
+        "item_weights": (n_items,),
+        "anchors": (n_anchors,),
+        "anchor_weights": (n_anchors,),
+        "bias": (n_scenarios,),
+        "variance": (n_scenarios,),
+        "mixing": (n_scenarios,),
+        "training_scores": (n_models, n_scenarios),
+        "training_responses": (n_models, n_anchors),
+    }
+    for name, shape in expected.items():
+        if arrays[name].shape != shape:
+            raise ValueError(f"{name} has shape {arrays[name].shape}, expected {shape}")
+        if arrays[name].dtype.kind not in "fiu":
+            raise ValueError(f"{name} has the type {arrays[name].dtype}")
+        if name != "training_responses" and not np.isfinite(arrays[name]).all():
+            raise ValueError(f"{name} has values that are not finite")
+    for name, size in (("anchors", n_items), ("scenario", n_scenarios)):
+        if n_items == 0 or arrays[name].min() < 0 or arrays[name].max() >= size:
+            raise ValueError(f"{name} points outside the benchmark")
+    if (np.diff(arrays["anchors"].astype(int)) <= 0).any():
+        raise ValueError("anchors are not distinct and ascending")
