@@ -78,7 +78,7 @@ def heldout_errors(responses: pd.DataFrame, scenarios: np.ndarray) -> dict:
 def build(name: str, folder: Path) -> Path:
     """Train one bundled benchmark and write its file."""
     data = FETCHERS[name]()
-    scenarios = data.items[["scenario", "subscenario"]].to_numpy(dtype=object)
+    scenarios = data["items"][["scenario", "subscenario"]].to_numpy(dtype=object)
     print(f"{name}: {data.responses.shape[0]} models x {data.responses.shape[1]} items", flush=True)
     heldout = heldout_errors(data.responses, scenarios)
     print(f"  held-out error, points: {heldout['mean']}; random items: {heldout['random_mean']}")

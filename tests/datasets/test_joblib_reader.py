@@ -164,6 +164,7 @@ DTYPE = stack_global(b"numpy", b"dtype")
 NDARRAY = stack_global(b"numpy", b"ndarray")
 WRAPPER = stack_global(b"joblib.numpy_pickle", b"NumpyArrayWrapper")
 RECONSTRUCT = stack_global(b"numpy.core.multiarray", b"_reconstruct")
+FROMBUFFER = stack_global(b"numpy._core.numeric", b"_frombuffer")
 STATE = b"(K\x03\x8c\x01<NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00t"
 
 
@@ -181,9 +182,19 @@ def wrapped(shape: bytes, payload: bytes = b"", code: bytes | None = None) -> by
     return b"\x80\x04" + WRAPPER + b")\x81}(" + state + b"ub" + payload + b"."
 
 
-def test_the_handmade_array_is_readable():
-    data = wrapped(b"K\x02\x85", struct.pack("<2d", 1.0, 2.0))
-    np.testing.assert_array_equal(read_joblib(data), [1.0, 2.0])
+def array_state(shape: bytes, data: bytes) -> bytes:
+    empty = RECONSTRUCT + NDARRAY + b"K\x00\x85C\x01b\x87R"
+    return b"\x80\x04" + empty + b"(K\x01" + shape + dtype() + b"\x89" + data + b"tb."
+
+
+def in_a_frame(data: bytes) -> bytes:
+    return data[:2] + b"\x95" + struct.pack("<Q", len(data) - 2) + data[2:]
+
+
+def test_the_handmade_arrays_are_readable():
+    payload = struct.pack("<2d", 1.0, 2.0)
+    for data in (wrapped(b"K\x02\x85", payload), array_state(b"K\x02\x85", b"C\x10" + payload)):
+        np.testing.assert_array_equal(read_joblib(data), [1.0, 2.0])
 
 
 @pytest.mark.parametrize(
@@ -275,6 +286,15 @@ def test_other_arrays_are_refused(array):
         b"\x80\x04" + NDARRAY + b".",
         b"\x80\x04" + RECONSTRUCT + NDARRAY + b"K\x00\x85C\x01b\x87R.",
         b"\x80\x04" + RECONSTRUCT + DTYPE + b"K\x00\x85C\x01b\x87R.",
+        b"\x80\x04" + DTYPE + b"]R.",  # a call without a tuple
+        b"\x80\x04" + DTYPE + b"}\x85R.",  # a dtype without a code
+        b"\x80\x04" + DTYPE + text("f8") + b"}\x86R.",  # with a dict for a flag
+        b"\x80\x04" + FROMBUFFER + b"C\x00\x85R.",
+        array_state(b"K\x01\x85", b"C\x08" + b"\0" * 8)[:-3] + b"}b.",
+        array_state(b"K\x02\x85", b"C\x08" + b"\0" * 8),  # more than the data
+        array_state(b"J\xff\xff\xff\x7f\x85", b"C\x00"),
+        array_state(b"K\x01\x85", b"]"),  # a list for data
+        in_a_frame(wrapped(b"K\x01\x85", b"\0" * 8)),
         b"\x80\x04]}b.",  # BUILD on a list
         b"\x80\x04]N\x85R.",  # a list called
         b"\x80\x04]\x94h\x00a.",  # a list in itself
