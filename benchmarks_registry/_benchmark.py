@@ -141,7 +141,7 @@ class TinyBenchmark:
                 f"answers have shape {array.shape}, but {self.name} asks "
                 f"{len(self._anchor_ids)} items of a model ({expected})"
             )
-        return array.ndim == 1, self._named(pd.DataFrame(np.atleast_2d(array)))
+        return array.ndim == 1, np.atleast_2d(array)
 
     def _by_id(self, frame: pd.DataFrame) -> Any:
         anchors = set(self._anchor_ids)
@@ -154,14 +154,7 @@ class TinyBenchmark:
                 raise ValueError(
                     f"the item {item!r} is not an anchor of {self.name}; see anchors()"
                 )
-        return self._named(frame.reindex(columns=self._anchor_ids))
-
-    def _named(self, frame: pd.DataFrame) -> Any:
-        """With the column names that the estimator was fitted with, if it was with names."""
-        names = getattr(self.estimator, "feature_names_in_", None)
-        if names is None:
-            names = range(frame.shape[1])
-        return frame.set_axis(names, axis=1)
+        return frame.reindex(columns=self._anchor_ids)
 
     def describe(self) -> pd.DataFrame:
         """Size of each scenario, its anchors, and the errors measured on held-out models.
@@ -318,7 +311,6 @@ def _pack(estimator: GPIRTEstimator, info: dict, ids: list[str]) -> tuple[dict, 
         "items": ids,
         "scenarios": list(estimator.scenarios_),
         "subscenarios": [list(names) for names in estimator._scenarios.subscenarios],
-        "named": hasattr(estimator, "feature_names_in_"),
         "training_models": [str(model) for model in estimator.training_models_],
         "response_range": [estimator._bounds.low, estimator._bounds.high],
         "response_range_learned": bool(estimator._bounds.learned),
@@ -387,11 +379,9 @@ def _unpack(arrays: dict, meta: dict) -> TinyBenchmark:
     estimator.training_scores_ = arrays["training_scores"]
     estimator.training_responses_ = arrays["training_responses"].astype(float)
     estimator._scenarios, estimator._bounds = scenarios, bounds
-    estimator._gain = float(meta["gain"])
+    estimator._gain, estimator._from_selector = float(meta["gain"]), True
     estimator._item_names = np.array(ids, dtype=object)
     estimator.n_features_in_ = len(estimator.anchors_)
-    if meta["named"]:
-        estimator.feature_names_in_ = estimator._item_names[estimator.anchors_]
     weights = np.zeros(len(ids))
     weights[estimator.anchors_] = estimator.weights_
     items = pd.DataFrame(

@@ -185,6 +185,7 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         GPIRTEstimator
         """
         context = context_of(X)  # before the validation, which returns a plain array
+        self._from_selector = context is not None
         values = read_responses(self, X, reset=True)
         y = check_ignored_target(y, len(values))
         if context is None:
@@ -319,10 +320,28 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         bounds = self._bounds if bounds is None else bounds
         return bounds.low + bounds.width * scores
 
+    def _read_answers(self, X: Any) -> np.ndarray:
+        """Answers to the anchors on the scale of [0, 1]; a DataFrame's are matched by item name."""
+        if not self._from_selector or not isinstance(X, pd.DataFrame) or self._item_names is None:
+            return to_unit(read_responses(self, X, reset=False), self._bounds, X)
+        names = self._item_names[self.anchors_]
+        missing = [name for name in names if name not in X.columns]
+        if missing and set(X.columns) & set(self._item_names):
+            raise ValueError(
+                f"X has no column for {len(missing)} of the {len(names)} anchors, the first is "
+                f"{missing[0]!r}; give NaN for what was not asked"
+            )
+        if not missing:
+            X = X[names]
+        with warnings.catch_warnings():
+            # Between the steps of a Pipeline the columns have no names, so none were recorded.
+            warnings.filterwarnings("ignore", "X has feature names, but")
+            return to_unit(read_responses(self, X, reset=False), self._bounds, X)
+
     def _estimates(self, X: Any) -> _Estimates:
         check_is_fitted(self)
         self._validate_params()  # estimate, mixing and ability are read now
-        answers = to_unit(read_responses(self, X, reset=False), self._bounds, X)
+        answers = self._read_answers(X)
         items = self.irt_.discrimination_, self.irt_.difficulty_
         asked = tuple(parameter[self.anchors_] for parameter in items)
         abilities = abilities_with_warning(
@@ -383,7 +402,8 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_models, n_anchors)
-            Answers to the anchors, NaN where not asked.
+            Answers to the anchors, NaN where not asked. After a selector that saw item names, a
+            DataFrame's columns are matched by name, and others than the anchors' are left out.
         return_std : bool, default=False
             Also return the standard errors.
 

@@ -80,7 +80,7 @@ def read_scenarios(labels: Any, n_items: int) -> Scenarios:
                 strata[members], found = pd.factorize(
                     np.where(pd.isna(label), "", label).astype(str)
                 )
-                within = tuple(found)
+                within = tuple(map(str, found))
         weights[members] = item_weights(strata[members])
         subscenarios.append(within)
-    return Scenarios(tuple(names), index, strata, weights, tuple(subscenarios))
+    return Scenarios(tuple(map(str, names)), index, strata, weights, tuple(subscenarios))

@@ -1,6 +1,7 @@
 """Choosing k weighted anchor items of one scenario: stratified random sampling and clusters."""
 
 import warnings
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -134,6 +135,7 @@ def cluster_anchors(
     *,
     eligible: np.ndarray | None = None,
     n_init: int = 10,
+    loss: Callable[[np.ndarray], float] | None = None,
     random_state: np.random.RandomState,
 ) -> Anchors:
     """Cluster items by k-means and take the item nearest to each centre.
@@ -149,7 +151,10 @@ def cluster_anchors(
     eligible : ndarray of shape (n_items,), bool, optional
         Items to prefer; others become anchors only when these are used up.
     n_init : int
-        Starts of k-means; the best is kept.
+        Starts of k-means; one is kept.
+    loss : callable, optional
+        Of the positions of anchors; of the starts, that with the least loss is kept. Without
+        it, that with the tightest clusters.
     random_state : RandomState
 
     Returns
@@ -177,6 +182,16 @@ def cluster_anchors(
     if k == n_items:
         return Anchors(np.arange(n_items), weights / weights.sum())
     eligible = np.ones(n_items, dtype=bool) if eligible is None else eligible
+    if loss is None:
+        return _nearest_to_centres(k, points, weights, eligible, n_init, random_state)
+    found = [
+        _nearest_to_centres(k, points, weights, eligible, 1, random_state) for _ in range(n_init)
+    ]
+    return found[int(np.argmin([loss(anchors.positions) for anchors in found]))]
+
+
+def _nearest_to_centres(k, points, weights, eligible, n_init, random_state) -> Anchors:
+    """The anchors of one clustering."""
     kmeans = KMeans(k, n_init=n_init, random_state=random_state)
     uniform = np.ptp(weights) == 0.0
     with warnings.catch_warnings(), threadpool_limits(1, "openmp"):
@@ -188,16 +203,16 @@ def cluster_anchors(
     difference = points - kmeans.cluster_centers_[labels]
     distance = np.einsum("if,if->i", difference, difference)
     # Rounded, so that equal distances stay equal whatever the order of the sums.
-    distance = np.round(distance, 9)
+    distance = distance.astype(np.float32)
     order = np.lexsort((np.arange(n_items), distance, ~eligible, labels))
     starts = np.flatnonzero(np.r_[True, np.diff(labels[order]) != 0])
     members = np.split(order, starts[1:])
     share = np.array([weights[m].sum() for m in members])
     taken = np.ones(len(members), dtype=int)
     available = np.array([eligible[m].sum() for m in members])
-    if available.sum() < k:
-        available = np.array([len(m) for m in members])
-    taken = np.minimum(taken, np.maximum(available, 0))
+    taken = np.minimum(taken, available)
+    if available.sum() < k:  # all the eligible, then the nearest of the others
+        taken, available = available, np.array([len(m) for m in members])
     while taken.sum() < k:
         room = taken < available
         taken[np.argmax(np.where(room, share / (taken + 1), -1.0))] += 1

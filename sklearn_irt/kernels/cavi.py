@@ -258,7 +258,7 @@ def _moments(mean, covariance):
     )
 
 
-def _update_hyper(items, n_sweeps=2):
+def _update_hyper(items, n_sweeps=10):
     """Closed-form updates of the items' prior, mean and precision in turn."""
     size = len(items.first)
     degrees = size + 2.0 + items.count

@@ -121,6 +121,7 @@ def _newton(responses, loadings, difficulty, mean, precision, ridge, start, max_
     responses = np.where(observed, responses, 0.0)
     outer = pack(loadings[:, :, None] * loadings[:, None, :])
     identity = np.eye(n_dims)
+    steepest = np.linalg.norm(loadings, axis=1).max(initial=1.0)
 
     def information(probability, rows):
         weights = probability * (1.0 - probability) * observed[rows]
@@ -141,8 +142,8 @@ def _newton(responses, loadings, difficulty, mean, precision, ridge, start, max_
         step = np.linalg.solve(information(probability, active), gradient[:, :, None])[:, :, 0]
         length = np.linalg.norm(step, axis=1)
         step *= np.minimum(1.0, MAX_STEP / np.maximum(length, 1e-300))[:, None]
-        # Only long steps of this concave objective can overshoot: halve those until it rises.
-        rows = np.flatnonzero(length > 0.5)
+        # Only steps that move a logit far can overshoot: halve those until the objective rises.
+        rows = np.flatnonzero(length * steepest > 0.5)
         if rows.size:
             before = _objective(
                 logit[rows],
@@ -219,7 +220,7 @@ def map_abilities(
     >>> items = np.ones((4, 1)), np.zeros(4)
     >>> fit = map_abilities(np.array([[1.0, 1, 1, 1], [1, np.nan, np.nan, 0]]), *items)
     >>> fit.ability.round(3)
-    array([[1.074],
+    array([[1.043],
            [0.   ]])
     """
     n_dims = discrimination.shape[1]
@@ -269,7 +270,15 @@ def mle_abilities(
     mean, precision = np.zeros(discrimination.shape[1]), np.zeros((discrimination.shape[1],) * 2)
     problem = discrimination, difficulty, mean, precision, max_iter, tol
     fit = _by_blocks(responses, *problem, ridge=ridge)
-    rows = np.flatnonzero(np.linalg.norm(fit.ability, axis=1) > max_norm)
+    norm = np.linalg.norm(fit.ability, axis=1)
+    # Steep items that separate are certain long before the bound, where the ridge ends the climb.
+    far = fit.ability * (max_norm / np.maximum(norm, 1e-300))[:, None]
+    flat = _likelihood(responses, problem, far) >= _likelihood(responses, problem, fit.ability)
+    flat &= (norm > 1e-6) & (norm <= max_norm)
+    fit.ability[flat] = far[flat]
+    fit.converged[flat] = True
+    fit = fit._replace(bounded=flat)
+    rows = np.flatnonzero(norm > max_norm)
     if not rows.size:
         return fit
     # The maximum within the ball is that of a ridge just strong enough (its multiplier).
@@ -280,11 +289,23 @@ def mle_abilities(
         outside = np.linalg.norm(inner.ability, axis=1) > max_norm
         low, high = np.where(outside, middle, low), np.where(outside, high, middle)
     inner = _by_blocks(responses[rows], *problem, ridge=10.0**high)
-    bounded = np.zeros(responses.shape[0], dtype=bool)
-    bounded[rows] = True
+    fit.bounded[rows] = True
     fit.ability[rows], fit.covariance[rows] = inner.ability, inner.covariance
     fit.converged[rows] = inner.converged
-    return fit._replace(bounded=bounded)
+    return fit
+
+
+def _likelihood(responses, problem, ability):
+    """Log-likelihood of every row at its ability."""
+    discrimination, difficulty, mean, precision = problem[:4]
+    value = np.empty(len(ability))
+    for rows in row_blocks(*responses.shape):
+        block = np.asarray(responses[rows], dtype=float)
+        observed = ~np.isnan(block)
+        logit = ability[rows] @ discrimination.T - difficulty
+        block = np.where(observed, block, 0.0)
+        value[rows] = _objective(logit, block, observed, ability[rows] - mean, precision, 0.0)
+    return value
 
 
 def estimate_abilities(

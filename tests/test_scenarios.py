@@ -1,0 +1,181 @@
+"""Scenario labels: what is read, what is refused, and that order does not matter."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+from sklearn_irt import AnchorSelector, GPIRTEstimator, IRTRegressor
+from sklearn_irt._scenarios import read_scenarios
+from sklearn_irt.datasets import make_responses
+
+ESTIMATORS = [IRTRegressor(1), AnchorSelector(k=5, n_dims=1), GPIRTEstimator(n_dims=1)]
+each = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_responses(
+        80, scenarios={"maths": {"algebra": 30, "geometry": 10}, "law": 50}, random_state=0
+    )
+
+
+@pytest.fixture(scope="module")
+def labels(data):
+    return data["items"][["scenario", "subscenario"]]
+
+
+def test_weights_are_those_of_the_paper(labels):
+    scenarios = read_scenarios(labels, 90)
+    assert scenarios.names == ("maths", "law")
+    assert scenarios.subscenarios == (("algebra", "geometry"), ())
+    assert {type(name) for name in scenarios.names + scenarios.subscenarios[0]} == {str}
+    expected = np.r_[np.full(30, 1 / 60), np.full(10, 1 / 20), np.full(50, 1 / 50)]
+    np.testing.assert_allclose(scenarios.weights, expected, rtol=1e-15)
+    np.testing.assert_array_equal(scenarios.members(1), np.arange(40, 90))
+    assert [scenarios.weights[scenarios.members(s)].sum() for s in (0, 1)] == pytest.approx([1, 1])
+
+
+def test_no_labels_are_one_scenario():
+    scenarios = read_scenarios(None, 4)
+    assert scenarios.names == ("all",) and scenarios.subscenarios == ((),)
+    np.testing.assert_array_equal(scenarios.weights, np.full(4, 0.25))
+    assert read_scenarios(["x"] * 4, 4).names == ("x",)
+
+
+SAME = {
+    "list": lambda pairs: [tuple(p) for p in pairs.astype(object).to_numpy()],
+    "array": lambda pairs: pairs.to_numpy(dtype=object),
+    "frame": lambda pairs: pairs,
+    "categories": lambda pairs: pairs.astype("category"),
+    "None": lambda pairs: pairs.astype(object).where(pairs.notna(), None),
+    "nan": lambda pairs: pairs.astype(object).where(pairs.notna(), np.nan),
+}
+
+
+@pytest.mark.parametrize("container", SAME.values(), ids=SAME)
+def test_containers_of_labels(container, labels):
+    expected, found = read_scenarios(labels, 90), read_scenarios(container(labels), 90)
+    assert found.names == expected.names and found.subscenarios == expected.subscenarios
+    np.testing.assert_array_equal(found.weights, expected.weights)
+    np.testing.assert_array_equal(found.index, expected.index)
+
+
+@pytest.mark.parametrize(
+    "container",
+    [list, tuple, np.array, pd.Series, pd.Categorical, pd.Index],
+    ids=lambda c: c.__name__,
+)
+def test_containers_of_single_labels(container):
+    found = read_scenarios(container(["b", "a", "b", "a"]), 4)
+    assert found.names == ("b", "a")
+    np.testing.assert_array_equal(found.index, [0, 1, 0, 1])
+    numbered = read_scenarios(container([7, 3, 7, 3]), 4)
+    assert numbered.names == ("7", "3")
+
+
+def test_same_subscenario_name_in_two_scenarios_is_two_subscenarios():
+    pairs = [("a", "x"), ("a", "y"), ("b", "x"), ("b", "x")]
+    scenarios = read_scenarios(pairs, 4)
+    np.testing.assert_array_equal(scenarios.weights, [0.5, 0.5, 0.5, 0.5])
+
+
+def test_a_missing_subscenario_is_one_of_its_own():
+    scenarios = read_scenarios([("a", "x"), ("a", None), ("a", None), ("a", None)], 4)
+    np.testing.assert_allclose(scenarios.weights, [1 / 2, 1 / 6, 1 / 6, 1 / 6])
+
+
+@each
+def test_wrong_number_of_labels(estimator, data):
+    wrong = clone(estimator).set_params(scenarios=["a"] * 89)
+    with pytest.raises(ValueError, match="scenarios has 89 labels, but X has 90 items"):
+        wrong.fit(data.responses)
+    assert wrong.set_params(scenarios=["a"] * 90).fit(data.responses).n_features_in_ == 90
+
+
+@each
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT], ids=str)
+def test_missing_label_names_the_item(estimator, missing, data):
+    labels = np.array(["a"] * 90, dtype=object)
+    labels[17] = missing
+    wrong = clone(estimator).set_params(scenarios=labels)
+    with pytest.raises(ValueError, match=r"scenarios has no scenario for item \(column\) 17"):
+        wrong.fit(data.responses)
+    pairs = np.column_stack([labels, labels])
+    with pytest.raises(ValueError, match="no scenario for item"):
+        wrong.set_params(scenarios=pairs).fit(data.responses)
+
+
+@pytest.mark.parametrize("shape", [(90, 1), (90, 3), (90, 2, 2), ()])
+def test_wrong_shape_of_labels(shape, data):
+    with pytest.raises(ValueError, match="scenarios must"):
+        IRTRegressor(1, scenarios=np.full(shape, "a")).fit(data.responses)
+
+
+def scores(X, labels, answers, **params):
+    fitted = GPIRTEstimator("pirt", scenarios=labels, n_dims=2, random_state=0, **params).fit(X)
+    return fitted, fitted.predict(answers, return_std=True)
+
+
+@pytest.mark.parametrize("order", ["reversed", "interleaved", "random"])
+def test_order_of_the_columns_does_not_matter(order, data, labels):
+    """The same items in another order, labels with them: the same estimates."""
+    X = data.responses.to_numpy()
+    answers = np.where(np.random.RandomState(1).rand(*X.shape) < 0.4, X, np.nan)
+    permutation = {
+        "reversed": np.arange(90)[::-1],
+        "interleaved": np.argsort(np.arange(90) % 7, kind="stable"),
+        "random": np.random.RandomState(2).permutation(90),
+    }[order]
+    one, (score, std) = scores(X, labels, answers)
+    other, (score_2, std_2) = scores(
+        X[:, permutation], labels.iloc[permutation], answers[:, permutation]
+    )
+    np.testing.assert_allclose(score_2, score, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(std_2, std, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(
+        other.predict_scenarios(answers[:, permutation])[list(one.scenarios_)],
+        one.predict_scenarios(answers),
+        rtol=0,
+        atol=1e-6,
+    )
+    np.testing.assert_allclose(other.item_weights_, one.item_weights_[permutation], rtol=1e-14)
+    np.testing.assert_allclose(
+        other.training_scores_.mean(axis=1), one.training_scores_.mean(axis=1)
+    )
+    naive, naive_2 = (
+        e.set_params(estimate="naive").predict(a)
+        for e, a in ((one, answers), (other, answers[:, permutation]))
+    )
+    np.testing.assert_allclose(naive_2, naive, rtol=0, atol=1e-12)
+
+
+def test_order_of_the_rows_does_not_matter(data, labels):
+    X = data.responses.to_numpy()
+    answers = np.where(np.random.RandomState(1).rand(*X.shape) < 0.4, X, np.nan)
+    _, (score, std) = scores(X, labels, answers)
+    rows = np.random.RandomState(2).permutation(len(X))
+    _, (score_2, std_2) = scores(X[rows], labels, answers)
+    np.testing.assert_allclose(score_2, score, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(std_2, std, rtol=0, atol=1e-6)
+
+
+def test_names_of_the_labels_do_not_matter(data, labels):
+    X = data.responses.to_numpy()
+    answers = np.where(np.random.RandomState(1).rand(*X.shape) < 0.4, X, np.nan)
+    renamed = pd.DataFrame({"s": "z" + labels["scenario"], "t": "b" + labels["subscenario"]})
+    np.testing.assert_array_equal(scores(X, labels, answers)[1], scores(X, renamed, answers)[1])
+
+
+@pytest.mark.parametrize("method", ["irt", "correctness"])
+def test_anchors_are_as_good_in_another_order_of_the_items(method, data):
+    """The starts of k-means are drawn by position, so the anchors may differ, not the error."""
+    X = data.responses.to_numpy()
+    truth = X.mean(axis=1)
+    errors = []
+    for order in (np.arange(90), np.random.RandomState(3).permutation(90)):
+        selector = AnchorSelector(k=40, method=method, n_dims=2, random_state=0, n_init=10)
+        anchored = selector.fit_transform(X[:, order])
+        assert len(set(order[selector.anchors_])) == 40
+        errors.append(np.abs(np.asarray(anchored) @ selector.weights_ - truth).mean())
+    assert max(errors) < 0.05 and abs(errors[0] - errors[1]) < 0.01
