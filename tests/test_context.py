@@ -28,7 +28,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def selector(data):
-    return AnchorSelector(k=K, n_dims=2, random_state=0).fit(data.responses)
+    return AnchorSelector(k=K, n_dims=2, n_init=1, random_state=0).fit(data.responses)
 
 
 @pytest.fixture

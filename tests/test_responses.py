@@ -30,15 +30,15 @@ def frame(values):
 
 
 def irt():
-    return IRTRegressor(2)
+    return IRTRegressor(2, tol=1e-3)
 
 
 def selector():
-    return AnchorSelector(k=8, n_dims=2, random_state=0)
+    return AnchorSelector(k=8, irt=irt(), n_init=1, random_state=0)
 
 
 def estimator():
-    return GPIRTEstimator(n_dims=2, random_state=0)
+    return GPIRTEstimator(irt=irt(), random_state=0)
 
 
 MAKERS = [irt, selector, estimator]

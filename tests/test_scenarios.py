@@ -178,4 +178,4 @@ def test_anchors_are_as_good_in_another_order_of_the_items(method, data):
         anchored = selector.fit_transform(X[:, order])
         assert len(set(order[selector.anchors_])) == 40
         errors.append(np.abs(np.asarray(anchored) @ selector.weights_ - truth).mean())
-    assert max(errors) < 0.05 and abs(errors[0] - errors[1]) < 0.01
+    assert max(errors) < 0.07 and abs(errors[0] - errors[1]) < 0.02

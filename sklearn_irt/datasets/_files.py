@@ -35,11 +35,14 @@ class PublicFile:
         Hash of its bytes.
     url_path : str or None
         "owner/repository/commit/path", None if it is derived and cannot be downloaded.
+    max_bytes : int or None
+        No more than this is read; None is `MAX_BYTES`.
     """
 
     name: str
     sha256: str
     url_path: str | None = None
+    max_bytes: int | None = None
 
     @property
     def url(self) -> str | None:
@@ -191,16 +194,16 @@ def publish(source: Path, target: Path) -> None:
     os.replace(source, target)
 
 
-def _read_capped(path: Path) -> bytes:
+def _read_capped(path: Path, max_bytes: int | None = None) -> bytes:
     with open(path, "rb") as stream:
-        return stream.read(MAX_BYTES + 1)
+        return stream.read((MAX_BYTES if max_bytes is None else max_bytes) + 1)
 
 
 def _read_cached(file: PublicFile, home: Path) -> tuple[bytes | None, str]:
     path = home / file.name
     try:
         # The very bytes that are verified are used: another process may replace the file.
-        data = _read_capped(path)
+        data = _read_capped(path, file.max_bytes)
     except (FileNotFoundError, NotADirectoryError):
         return None, f"{path} does not exist"
     except OSError as error:

@@ -192,6 +192,7 @@ def cluster_anchors(
 
 def _nearest_to_centres(k, points, weights, eligible, n_init, random_state) -> Anchors:
     """The anchors of one clustering."""
+    n_items = len(points)
     kmeans = KMeans(k, n_init=n_init, random_state=random_state)
     uniform = np.ptp(weights) == 0.0
     with warnings.catch_warnings(), threadpool_limits(1, "openmp"):
