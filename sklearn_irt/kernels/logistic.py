@@ -1,5 +1,6 @@
 """Response probabilities of the two-parameter logistic model, and abilities given the items."""
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -89,15 +90,19 @@ def row_blocks(n_rows: int, n_columns: int) -> list[slice]:
     return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
 
 
+# Finding them takes longer than using them where there are few rows.
+_upper = functools.lru_cache(maxsize=16)(np.triu_indices)
+
+
 def pack(outer: np.ndarray) -> np.ndarray:
     """Upper triangles of symmetric matrices, (..., p, p) -> (..., p(p+1)/2)."""
-    upper = np.triu_indices(outer.shape[-1])
+    upper = _upper(outer.shape[-1])
     return outer[..., upper[0], upper[1]]
 
 
 def unpack(packed: np.ndarray, size: int) -> np.ndarray:
     """Symmetric matrices from their upper triangles, the inverse of `pack`."""
-    upper = np.triu_indices(size)
+    upper = _upper(size)
     matrix = np.empty(packed.shape[:-1] + (size, size), dtype=packed.dtype)
     matrix[..., upper[0], upper[1]] = packed
     matrix[..., upper[1], upper[0]] = packed

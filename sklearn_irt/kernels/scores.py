@@ -15,6 +15,8 @@ class ScenarioScores(NamedTuple):
     ----------
     n_asked : ndarray of shape (n_models, n_scenarios), int
         Answers that were used.
+    n_weighted : ndarray of shape (n_models, n_scenarios), int
+        Those of them that have a weight in the naive mean.
     naive : ndarray of shape (n_models, n_scenarios)
         Weighted mean of the answers, the weights renormalised over what was answered; NaN where
         nothing was.
@@ -30,6 +32,7 @@ class ScenarioScores(NamedTuple):
     """
 
     n_asked: np.ndarray
+    n_weighted: np.ndarray
     naive: np.ndarray
     naive_weight: np.ndarray
     pirt: np.ndarray
@@ -90,7 +93,7 @@ def scenario_scores(
     n_models, n_dims = ability.shape
     n_scenarios = int(scenario.max()) + 1
     shape = (n_models, n_scenarios)
-    n_asked = np.zeros(shape, dtype=int)
+    n_asked, n_weighted = np.zeros(shape, dtype=int), np.zeros(shape, dtype=int)
     naive, naive_weight = np.full(shape, np.nan), np.zeros(shape)
     pirt, asked_weight, noise = np.empty(shape), np.empty(shape), np.empty(shape)
     gradient = np.empty((*shape, n_dims))
@@ -117,11 +120,99 @@ def scenario_scores(
             asked_weight[rows, s] = seen @ asked
             n_asked[rows, s] = seen.sum(axis=1)
             anchor_weight = seen * naive_weights[columns]
+            n_weighted[rows, s] = (anchor_weight > 0).sum(axis=1)
             mass = anchor_weight.sum(axis=1)
             some = mass > 0
             mean = (anchor_weight[some] * known[some]).sum(axis=1) / mass[some]
             naive[rows, s][some] = mean
             naive_weight[rows, s][some] = (anchor_weight[some] ** 2).sum(axis=1) / mass[some] ** 2
+    noise = np.maximum(noise, 0.0)
     return ScenarioScores(
-        n_asked, naive, naive_weight, pirt, asked_weight, gradient, np.maximum(noise, 0.0)
+        n_asked, n_weighted, naive, naive_weight, pirt, asked_weight, gradient, noise
     )
+
+
+class Estimates(NamedTuple):
+    """Naive, p-IRT and gp-IRT scores and standard errors, on the scale of [0, 1].
+
+    Attributes
+    ----------
+    n_asked : ndarray of shape (n_models, n_scenarios), int
+    scores, stds : dict of ndarray of shape (n_models, n_scenarios)
+        By "naive", "pirt" and "gpirt".
+    overall_scores, overall_stds : dict of ndarray of shape (n_models,)
+        Of the mean over the scenarios.
+    """
+
+    n_asked: np.ndarray
+    scores: dict[str, np.ndarray]
+    stds: dict[str, np.ndarray]
+    overall_scores: dict[str, np.ndarray]
+    overall_stds: dict[str, np.ndarray]
+
+
+def combine(
+    found: ScenarioScores,
+    covariance: np.ndarray,
+    mixing: np.ndarray,
+    variance: np.ndarray,
+    gain: float,
+) -> Estimates:
+    """Mix naive and p-IRT scores into gp-IRT, with the standard errors of all.
+
+    Parameters
+    ----------
+    found : ScenarioScores
+    covariance : ndarray of shape (n_models, n_dims, n_dims)
+        Posterior covariance of the abilities.
+    mixing : ndarray of shape (n_models, n_scenarios)
+        Share of the naive score; zero where no anchor was answered.
+    variance : ndarray of shape (n_scenarios,)
+        Of a model's responses over the items.
+    gain : float
+        How many random items an anchor is worth.
+
+    Returns
+    -------
+    Estimates
+        The errors of naive and p-IRT are taken as fully correlated within gp-IRT: both see the
+        same answers.
+
+    References
+    ----------
+    Maia Polo et al. (2024), tinyBenchmarks, equation 4.4.
+    """
+    n_scenarios = found.pirt.shape[1]
+    some = found.n_weighted > 0
+    naive = np.where(some, found.naive, 0.0)  # without weight in the mixture where missing
+    # A sample can only be wrong about the share of the score that was not asked.
+    naive_variance = variance * found.naive_weight * (1.0 - found.asked_weight) / gain
+    naive_std = np.where(some, np.sqrt(np.maximum(naive_variance, 0.0)), np.nan)
+    known_std = np.where(some, naive_std, 0.0)
+
+    def pirt_std(share: np.ndarray) -> np.ndarray:
+        """Of the sum over the scenarios of `share` (n_models, n_scenarios) times p-IRT."""
+        gradient = np.einsum("ls,lsd->ld", share, found.gradient)
+        quadratic = np.einsum("ld,ld->l", (gradient[:, None] @ covariance)[:, 0], gradient)
+        return np.sqrt(np.maximum(quadratic, 0.0) + (share**2 * found.noise).sum(axis=1))
+
+    alone = np.eye(n_scenarios)[:, None, :].repeat(len(naive), axis=1)
+    stds = {
+        "naive": naive_std,
+        "pirt": np.stack([pirt_std(share) for share in alone], axis=1),
+    }
+    stds["gpirt"] = mixing * known_std + (1.0 - mixing) * stds["pirt"]
+    each = 1.0 / n_scenarios
+    overall_stds = {
+        "naive": each * np.sqrt((naive_std**2).sum(axis=1)),
+        "pirt": pirt_std(np.full_like(mixing, each)),
+        "gpirt": each * np.sqrt(((mixing * known_std) ** 2).sum(axis=1))
+        + pirt_std(each * (1.0 - mixing)),
+    }
+    scores = {
+        "naive": found.naive,
+        "pirt": found.pirt,
+        "gpirt": mixing * naive + (1.0 - mixing) * found.pirt,
+    }
+    overall_scores = {kind: value.mean(axis=1) for kind, value in scores.items()}
+    return Estimates(found.n_asked, scores, stds, overall_scores, overall_stds)

@@ -59,7 +59,8 @@ def loop_scores(case, row, s):
             gradient += weights[i] * p * (1 - p) * case["discrimination"][i]
             noise += weights[i] ** 2 * p * (1 - p)
     asked_weight = sum(weights[i] for i in known)
-    return len(known), naive, naive_weight, pirt, asked_weight, gradient, noise
+    weighted = sum(anchor[i] > 0 for i in known)
+    return len(known), weighted, naive, naive_weight, pirt, asked_weight, gradient, noise
 
 
 @pytest.mark.parametrize("seed", range(4))
