@@ -21,10 +21,10 @@ from sklearn_irt import GPIRTEstimator, IRTRegressor
 from sklearn_irt import __version__ as sklearn_irt_version
 from sklearn_irt._responses import (
     ResponseRange,
+    as_numbers,
     describe_cell,
     model_names,
     to_unit,
-    without_na,
 )
 from sklearn_irt._scenarios import Scenarios
 
@@ -212,7 +212,7 @@ class TinyBenchmark:
         """Answers on the scale of [0, 1]."""
         if not len(frame):
             raise ValueError("answers hold no model")
-        values = without_na(frame).to_numpy(dtype=float)
+        values = as_numbers(frame).to_numpy(dtype=float)
         infinite = np.isinf(values)
         if infinite.any():
             row, column = np.argwhere(infinite)[0]

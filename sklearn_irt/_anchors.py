@@ -6,15 +6,16 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from sklearn_irt._context import AnchorContext, attach
 from sklearn_irt._irt import IRTRegressor
-from sklearn_irt._responses import model_names, read_range, read_responses, to_unit, without_na
+from sklearn_irt._responses import as_numbers, model_names, read_range, read_responses, to_unit
 from sklearn_irt._scenarios import Scenarios, read_scenarios
 from sklearn_irt.kernels.anchors import (
     Anchors,
@@ -104,7 +105,7 @@ class AnchorSelector(SelectorMixin, BaseEstimator):
     _parameter_constraints: dict = {
         "k": [
             Interval(Integral, 1, None, closed="left"),
-            Interval(Real, 0, 1, closed="right"),
+            Interval(RealNotInt, 0, 1, closed="right"),
             dict,
         ],
         "method": [StrOptions({"random", "correctness", "irt"})],
@@ -294,9 +295,9 @@ class AnchorSelector(SelectorMixin, BaseEstimator):
             In the unit of X, in the order of `anchors_`.
         """
         check_is_fitted(self)
-        return attach(super().transform(without_na(X)), self._context)
+        return attach(super().transform(_dense(X)), self._context)
 
-    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Choose the anchors and keep their columns, with all that a `GPIRTEstimator` needs.
 
         Parameters
@@ -305,8 +306,6 @@ class AnchorSelector(SelectorMixin, BaseEstimator):
             Responses of the training models, NaN where not asked.
         y : None
             Ignored.
-        **fit_params : dict
-            None is accepted; there for scikit-learn's routing.
 
         Returns
         -------
@@ -321,7 +320,7 @@ class AnchorSelector(SelectorMixin, BaseEstimator):
                 "models": model_names(X, len(responses)),
             }
         )
-        return attach(super().transform(without_na(X)), context)
+        return attach(super().transform(_dense(X)), context)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Full-width responses: the anchors' answers, NaN elsewhere.
@@ -335,7 +334,7 @@ class AnchorSelector(SelectorMixin, BaseEstimator):
         ndarray of shape (n_models, n_items)
         """
         check_is_fitted(self)
-        answers = np.asarray(X, dtype=float)
+        answers = np.asarray(as_numbers(X), dtype=float)
         if answers.ndim != 2 or answers.shape[1] != len(self.anchors_):
             raise ValueError(
                 f"X must have shape (n_models, {len(self.anchors_)}), one column per anchor, "
@@ -364,6 +363,13 @@ class AnchorSelector(SelectorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _dense(X: Any) -> Any:
+    """Responses that the selector can pass on as they are."""
+    if issparse(X):
+        raise TypeError("Sparse data was passed for X, but dense data is required")
+    return as_numbers(X)
 
 
 def _filled(responses: np.ndarray, counts: np.ndarray) -> np.ndarray:

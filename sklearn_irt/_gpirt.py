@@ -356,7 +356,7 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
             mixing = paper_mixing(self.bias_, self.variance_, found.n_weighted, self._gain)
         else:
             mixing = np.where(found.n_weighted > 0, float(self.mixing), 0.0)
-        return combine(found, abilities.covariance, mixing, self.variance_, self._gain)
+        return combine(found, abilities.covariance, mixing, self.variance_)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Estimate the full benchmark scores of models: the mean over the scenarios.

@@ -41,21 +41,36 @@ def describe_cell(X: Any, row: int, column: int) -> str:
     return f"model {names[0][row]!r} and item {names[1][column]!r}"
 
 
-def without_na(X: Any) -> Any:
-    """A DataFrame's nullable and object columns as floats, pd.NA as NaN; others unchanged."""
-    if not isinstance(X, pd.DataFrame):
-        return X
-    if not X.columns.is_unique:
-        repeated = X.columns[X.columns.duplicated()][0]
-        raise ValueError(f"X has the item {repeated!r} in more than one column; rename or drop it")
-    if all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in X.dtypes):
-        return X
+def as_numbers(X: Any) -> Any:
+    """X with objects and nullable columns as floats, None and pd.NA as NaN; others unchanged.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Naming the first cell that is not a number, or an item in two columns.
+    """
+    if isinstance(X, pd.DataFrame):
+        if not X.columns.is_unique:
+            twice = X.columns[X.columns.duplicated()][0]
+            raise ValueError(f"X has the item {twice!r} in more than one column; rename or drop it")
+        if all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in X.dtypes):
+            return X
+        return pd.DataFrame(_floats(X.to_numpy(dtype=object), X), X.index, X.columns)
+    if isinstance(X, (list, tuple)):
+        try:
+            X = np.asarray(X)
+        except ValueError:  # ragged: scikit-learn says what is wrong
+            return X
+    return _floats(X, X) if isinstance(X, np.ndarray) and X.dtype.hasobject else X
+
+
+def _floats(cells: np.ndarray, X: Any) -> np.ndarray:
+    missing = pd.isna(cells)
     try:
-        values = X.to_numpy(dtype=float, na_value=np.nan)
+        return np.where(missing, np.nan, cells).astype(float)
     except (TypeError, ValueError):
         _raise_not_a_number(X)
         raise
-    return pd.DataFrame(values, index=X.index, columns=X.columns)
 
 
 def _raise_not_a_number(X: Any) -> None:
@@ -72,11 +87,10 @@ def _raise_not_a_number(X: Any) -> None:
             continue
         try:
             float(cell)
-        except (TypeError, ValueError):
-            where = describe_cell(X, row, column)
-            raise ValueError(
-                f"X must hold numbers (NaN for not asked): could not convert {cell!r} to float, "
-                f"at {where}"
+        except (TypeError, ValueError) as error:
+            raise type(error)(
+                f"X must hold numbers (NaN for not asked): {error}, at "
+                f"{describe_cell(X, row, column)}"
             ) from None
 
 
@@ -101,7 +115,7 @@ def read_responses(estimator: BaseEstimator, X: Any, *, reset: bool) -> np.ndarr
     ValueError
         Naming the model and item of the first cell that is not a finite number or NaN.
     """
-    X = without_na(X)
+    X = as_numbers(X)
     try:
         values = validate_data(
             estimator,

@@ -156,7 +156,6 @@ def combine(
     covariance: np.ndarray,
     mixing: np.ndarray,
     variance: np.ndarray,
-    gain: float,
 ) -> Estimates:
     """Mix naive and p-IRT scores into gp-IRT, with the standard errors of all.
 
@@ -169,8 +168,6 @@ def combine(
         Share of the naive score; zero where no anchor was answered.
     variance : ndarray of shape (n_scenarios,)
         Of a model's responses over the items.
-    gain : float
-        How many random items an anchor is worth.
 
     Returns
     -------
@@ -186,7 +183,7 @@ def combine(
     some = found.n_weighted > 0
     naive = np.where(some, found.naive, 0.0)  # without weight in the mixture where missing
     # A sample can only be wrong about the share of the score that was not asked.
-    naive_variance = variance * found.naive_weight * (1.0 - found.asked_weight) / gain
+    naive_variance = variance * found.naive_weight * (1.0 - found.asked_weight)
     naive_std = np.where(some, np.sqrt(np.maximum(naive_variance, 0.0)), np.nan)
     known_std = np.where(some, naive_std, 0.0)
 
