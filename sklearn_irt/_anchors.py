@@ -196,6 +196,9 @@ class AnchorSelector(SelectorMixin, BaseEstimator):
 
     def _irt_settings(self, rng: np.random.RandomState) -> IRTRegressor:
         irt = IRTRegressor(self.n_dims) if self.irt is None else clone(self.irt)
+        for name in ("scenarios", "response_range"):
+            if getattr(irt, name) is not None:
+                raise ValueError(f"{name} belongs to AnchorSelector, not to its irt")
         if self.memory is not None and irt.memory is None:
             irt.set_params(memory=self.memory)
         if irt.random_state is None:
@@ -287,7 +290,7 @@ class AnchorSelector(SelectorMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_models, n_items)
-            Responses; what is not an anchor may be anything.
+            Responses, NaN where not asked.
 
         Returns
         -------

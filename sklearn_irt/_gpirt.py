@@ -316,13 +316,13 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
             return to_unit(read_responses(self, X, reset=False), self._bounds, X)
         names = self._item_names[self.anchors_]
         missing = [name for name in names if name not in X.columns]
-        if missing and set(X.columns) & set(self._item_names):
+        if missing and any(isinstance(name, str) for name in X.columns):
             raise ValueError(
                 f"X has no column for {len(missing)} of the {len(names)} anchors, the first is "
                 f"{missing[0]!r}; give NaN for what was not asked"
             )
         if not missing:
-            X = X[names]
+            X = X[names]  # columns without names are read by position
         with warnings.catch_warnings():
             # Between the steps of a Pipeline the columns have no names, so none were recorded.
             warnings.filterwarnings("ignore", "X has feature names, but")
@@ -365,7 +365,8 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         ----------
         X : array-like of shape (n_models, n_anchors)
             Answers to the anchors, NaN where not asked. After a selector that saw item names, a
-            DataFrame's columns are matched by name, and others than the anchors' are left out.
+            DataFrame's named columns are matched by name, and others than the anchors' are left
+            out.
         return_std : bool, default=False
             Also return the standard errors.
 

@@ -717,3 +717,24 @@ def test_parameters_are_left_alone(several):
     estimator.fit(clone(several.selector).fit_transform(several.train))
     assert estimator.irt is irt and not hasattr(irt, "discrimination_")
     assert irt.random_state is None and estimator.n_dims is None
+
+
+def test_named_columns_must_be_anchors():
+    data = make_responses(n_models=30, n_items=40, random_state=0)
+    pipe = make_pipeline(AnchorSelector(5, random_state=0), GPIRTEstimator(random_state=0))
+    pipe.fit(data.responses)
+    answers = data.responses[pipe[0].get_feature_names_out()]
+    expected = pipe[1].predict(answers)
+    np.testing.assert_array_equal(pipe[1].predict(answers[answers.columns[::-1]]), expected)
+    np.testing.assert_array_equal(pipe[1].predict(data.responses), expected)
+    np.testing.assert_array_equal(pipe[1].predict(answers.set_axis(range(5), axis=1)), expected)
+    with pytest.raises(ValueError, match="no column for 5 of the 5 anchors"):
+        pipe[1].predict(answers.set_axis(list("abcde"), axis=1))
+
+
+@pytest.mark.parametrize("setting", [{"scenarios": ["a"] * 40}, {"response_range": (0, 1)}])
+def test_settings_of_the_selector_do_not_hide_in_its_irt(setting):
+    data = make_responses(n_models=30, n_items=40, random_state=0)
+    selector = AnchorSelector(5, irt=IRTRegressor(2, **setting))
+    with pytest.raises(ValueError, match="belongs to AnchorSelector"):
+        selector.fit(data.responses)
