@@ -226,7 +226,7 @@ class TinyBenchmark:
         -------
         DataFrame
             Index scenario; columns items, anchors, effective (sample size of the weights),
-            mixing, and where recorded heldout_error and heldout_worst.
+            mixing, and where recorded heldout_mean and heldout_worst (points of 100).
         """
         estimator = self.estimator
         labels = self.items["scenario"].to_numpy()
@@ -470,10 +470,13 @@ def _unpack(arrays: dict, meta: dict) -> TinyBenchmark:
         {
             "item": ids,
             "scenario": np.array(names, dtype=object)[index],
-            "subscenario": [
-                subscenarios[s][t] if subscenarios[s] else None
-                for s, t in zip(index, strata, strict=True)
-            ],
+            "subscenario": pd.array(
+                [
+                    subscenarios[s][t] if subscenarios[s] else None
+                    for s, t in zip(index, strata, strict=True)
+                ],
+                dtype="string",
+            ),
             "difficulty": irt.difficulty_,
             "anchor_weight": weights,
         }

@@ -11,6 +11,7 @@ import pandas as pd
 from sklearn.model_selection import ShuffleSplit
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import Bunch
+from threadpoolctl import threadpool_limits
 
 from benchmarks_registry._benchmark import save_benchmark
 from sklearn_irt import AnchorSelector, GPIRTEstimator
@@ -53,7 +54,8 @@ ENTRIES = {
     "helm-lite": Entry(
         fetch_helm_lite,
         "commonsense (OpenbookQA), gsm (GSM8K), math (MATH level 1, seven subjects), med_qa "
-        "(MedQA), mmlu (five subjects)",
+        "(MedQA), mmlu (five subjects); an item is scenario/position of the instance in HELM's run "
+        "files, from 0",
         "exact_match",
         f"HELM Lite v1; {_COLLECTION}",
         "Liang et al. (2023), Holistic evaluation of language models, TMLR; "
@@ -62,14 +64,16 @@ ENTRIES = {
     "open-llm-v2": Entry(
         fetch_open_llm,
         "ifeval (prompt_level_strict_acc) and musr (acc_norm, three subtasks) of the Open LLM "
-        "Leaderboard v2",
+        "Leaderboard v2; an item is scenario/doc_id of lm-evaluation-harness, musr's subtasks one "
+        "after the other",
         "ifeval: prompt_level_strict_acc; musr: acc_norm",
         f"Open LLM Leaderboard v2; {_COLLECTION}",
         "Fourrier et al. (2024), Open LLM Leaderboard v2, Hugging Face; " + _COLLECTION_CITATION,
     ),
     "arc-challenge": Entry(
         lambda: fetch_open_llm("arc_challenge"),
-        "ARC challenge as run by the Open LLM Leaderboard",
+        "ARC challenge as run by the Open LLM Leaderboard; an item is scenario/doc_id of "
+        "lm-evaluation-harness",
         "acc_norm",
         f"Open LLM Leaderboard; {_COLLECTION}",
         "Clark et al. (2018), Think you have solved question answering?, arXiv 1803.05457; "
@@ -78,7 +82,7 @@ ENTRIES = {
     "alpaca-eval-2": Entry(
         fetch_alpaca_eval,
         "AlpacaEval 2.0, win probability against gpt4_1106_preview; without NullModel, a constant "
-        "answer that fools the judge",
+        "answer that fools the judge; an item is data set/position in the evaluation set",
         "weighted win probability",
         "github.com/tatsu-lab/alpaca_eval at cd543a14; item parameters trained by sklearn_irt",
         "Dubois et al. (2024), Length-controlled AlpacaEval, arXiv 2404.04475",
@@ -88,7 +92,7 @@ ENTRIES = {
     "glue": Entry(
         lambda: fetch_glue(["rte", "mrpc", "sst2"]),
         "rte, mrpc and sst2 of GLUE, validation split; that a row is the same model in all three "
-        "is likely, not published",
+        "is likely, not published; an item is task/position in the validation split",
         "accuracy",
         f"GLUE; {_COLLECTION}",
         f"Wang et al. (2019), GLUE, ICLR; {_COLLECTION_CITATION}",
@@ -193,7 +197,8 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"unknown benchmark {unknown[0]}; known are {sorted(ENTRIES)}")
     options.output.mkdir(parents=True, exist_ok=True)
     for name in options.names or ENTRIES:
-        build(name, options.output)
+        with threadpool_limits(limits=1):  # sums in one order: the same file to the bit
+            build(name, options.output)
     return 0
 
 

@@ -3,6 +3,7 @@
 import os
 import warnings
 from collections.abc import Callable
+from difflib import get_close_matches
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import NamedTuple
@@ -141,7 +142,10 @@ def load_benchmark(name_or_path: str | os.PathLike) -> TinyBenchmark:
         return load_released(path)
     if os.path.isdir(path):
         return read_benchmark(path)  # says what is wrong with it
+    names = [*sorted(entry.name for entry in known.values()), *RELEASED]
+    close = get_close_matches(path.lower(), [name.lower() for name in names], n=1)
+    meant = next((f" (did you mean {n!r}?)" for n in names if [n.lower()] == close), "")
     raise ValueError(
-        f"there is no benchmark and no file named {path!r}; the benchmarks are "
-        f"{[*sorted(entry.name for entry in known.values()), *RELEASED]}"
+        f"there is no benchmark and no file named {path!r}{meant}; give the path of a file, or "
+        f"one of {names}"
     )

@@ -298,7 +298,16 @@ class AnchorSelector(SelectorMixin, BaseEstimator):
             In the unit of X, in the order of `anchors_`.
         """
         check_is_fitted(self)
-        return attach(super().transform(_dense(X)), self._context)
+        X = _dense(X)
+        try:
+            return attach(super().transform(X), self._context)
+        except ValueError as error:
+            if np.ndim(X) == 2 and np.shape(X)[1] == len(self.anchors_):
+                raise ValueError(
+                    f"{error}\nX seems to hold the anchors only: hand it to the next step, as in "
+                    "pipe[-1].predict(answers)"
+                ) from None
+            raise
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Choose the anchors and keep their columns, with all that a `GPIRTEstimator` needs.

@@ -24,6 +24,7 @@ from sklearn_irt._scenarios import read_scenarios
 from sklearn_irt.kernels.logistic import response_probabilities, row_blocks
 from sklearn_irt.kernels.mixing import paper_mixing, prediction_bias, response_variance
 from sklearn_irt.kernels.scores import Estimates, combine, scenario_scores
+from sklearn_irt.metrics import mean_win_rate, win_rate_error
 
 OVERALL = "(all)"
 
@@ -65,6 +66,10 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
     ability : {"map", "mle"}, default="map"
         How the ability of a new model is estimated: maximum a posteriori, or maximum likelihood
         (the paper) with its norm held at 10. The mixing is learned with it in `fit`.
+    aggregate : {"mean", "mean_win_rate"}, default="mean"
+        What `predict` makes of the scenarios' scores: their mean, or the share of training
+        models that the model beats, averaged over the scenarios (HELM; in [0, 1] whatever the
+        unit of the responses). Read at predict time.
     scenarios : array-like of shape (n_items,) or (n_items, 2), default=None
         Scenario, or scenario and subscenario, of each item. With an `AnchorSelector` give them
         there.
@@ -129,6 +134,7 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         "irt": [IRTRegressor, None],
         "mixing": [StrOptions({"paper"}), Interval(Real, 0, 1, closed="both")],
         "ability": [StrOptions({"map", "mle"})],
+        "aggregate": [StrOptions({"mean", "mean_win_rate"})],
         "scenarios": ["array-like", None],
         "response_range": ["array-like", None],
         "memory": [str, HasMethods("cache"), None],
@@ -143,6 +149,7 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         irt: IRTRegressor | None = None,
         mixing="paper",
         ability: str = "map",
+        aggregate: str = "mean",
         scenarios=None,
         response_range=None,
         memory=None,
@@ -153,6 +160,7 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         self.irt = irt
         self.mixing = mixing
         self.ability = ability
+        self.aggregate = aggregate
         self.scenarios = scenarios
         self.response_range = response_range
         self.memory = memory
@@ -359,7 +367,7 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         return combine(found, abilities.covariance, mixing, self.variance_)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Estimate the full benchmark scores of models: the mean over the scenarios.
+        """Estimate the full benchmark scores of models: the `aggregate` of the scenarios.
 
         Parameters
         ----------
@@ -379,10 +387,44 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
             Standard errors, if `return_std`.
         """
         found = self._estimates(X)
-        score = self._in_unit(found.overall_scores[self.estimate])
-        if return_std:
-            return score, self._bounds.width * found.overall_stds[self.estimate]
-        return score
+        score, std = self._overall(found, self.estimate)
+        return (score, std) if return_std else score
+
+    def _overall(self, found: Estimates, kind: str) -> tuple[np.ndarray, np.ndarray]:
+        """Aggregate over the scenarios and its standard error, in the unit of the aggregate."""
+        if self.aggregate == "mean":
+            std = self._bounds.width * found.overall_stds[kind]
+            return self._in_unit(found.overall_scores[kind]), std
+        if not len(self.training_scores_):
+            raise ValueError(
+                'aggregate="mean_win_rate" needs the scores of training models, and this estimator '
+                "has none"
+            )
+        scores, stds = self._in_unit(found.scores[kind]), self._bounds.width * found.stds[kind]
+        rate = mean_win_rate(scores, self.training_scores_)
+        return rate, win_rate_error(scores, stds, self.training_scores_)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Coefficient of determination (R squared) of the estimated scores.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_models, n_anchors)
+            Answers to the anchors, NaN where not asked.
+        y : array-like of shape (n_models,)
+            The models' full scores. In a search over a Pipeline give them to its `fit`.
+        sample_weight : array-like of shape (n_models,), default=None
+
+        Returns
+        -------
+        float
+        """
+        if y is None:
+            raise ValueError(
+                "y is needed to judge the estimates: the models' full scores, e.g. "
+                "X.mean(axis=1) of the full responses; GridSearchCV(...).fit(X, y)"
+            )
+        return super().score(X, y, sample_weight)
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> np.ndarray:
         """Interval of the full benchmark score of every model.
@@ -405,8 +447,10 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         if not isinstance(coverage, Real) or not 0.0 < coverage < 1.0:
             raise ValueError(f"coverage must be a number in (0, 1), got {coverage!r}")
         half = ndtri(0.5 * (1.0 + coverage)) * std
-        interval = np.stack([score - half, score + half], axis=-1)
-        return np.clip(interval, self._bounds.low, self._bounds.low + self._bounds.width)
+        low, high = self._bounds.low, self._bounds.low + self._bounds.width
+        if self.aggregate == "mean_win_rate":
+            low, high = min(low, 0.0), max(high, 1.0)
+        return np.stack([np.maximum(score - half, low), np.minimum(score + half, high)], axis=-1)
 
     def predict_scenarios(self, X: Any) -> pd.DataFrame:
         """Estimate the scores of models on every scenario.
@@ -439,7 +483,7 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         Returns
         -------
         DataFrame
-            Index (model, scenario), "(all)" for the whole benchmark where there are several
+            Index (model, scenario), "(all)" for the aggregate where there are several
             scenarios; columns answered, naive, pirt, gpirt, and of the chosen `estimate` the
             std_error and the interval from low to high. In the unit of the responses.
         """
@@ -448,18 +492,18 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
 
     def _table(self, found: Estimates, models: np.ndarray, coverage: float) -> pd.DataFrame:
         names = list(self.scenarios_)
-        several = len(names) > 1
+        several = len(names) > 1 or self.aggregate != "mean"
 
         def rows(parts: np.ndarray, overall: np.ndarray) -> np.ndarray:
             return np.column_stack([parts, overall]) if several else parts
 
         answered = rows(found.n_asked, found.n_asked.sum(axis=1))
+        overall = {kind: self._overall(found, kind) for kind in ("naive", "pirt", "gpirt")}
         figures = {
-            kind: self._in_unit(rows(found.scores[kind], found.overall_scores[kind]))
-            for kind in ("naive", "pirt", "gpirt")
+            kind: rows(self._in_unit(found.scores[kind]), score)
+            for kind, (score, _) in overall.items()
         }
-        std = rows(found.stds[self.estimate], found.overall_stds[self.estimate])
-        std = self._bounds.width * std
+        std = rows(self._bounds.width * found.stds[self.estimate], overall[self.estimate][1])
         interval = self._interval(figures[self.estimate], std, coverage)
         names += [OVERALL] if several else []
         index = pd.MultiIndex.from_arrays(

@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted, check_memory, column_or_1d
 from sklearn_irt._responses import read_range, read_responses, to_unit
 from sklearn_irt._scenarios import Scenarios, read_scenarios
 from sklearn_irt.kernels.cavi import CaviFit, fit_cavi
+from sklearn_irt.kernels.correlated import StackedAbilities, block_diagonal, correlate
 from sklearn_irt.kernels.logistic import (
     Abilities,
     ItemModel,
@@ -40,7 +41,7 @@ def fit_scenarios(
     seed: int,
     n_jobs: int | None = None,
     verbose: int = 0,
-) -> tuple[ItemModel, list[CaviFit]]:
+) -> tuple[ItemModel, StackedAbilities, list[CaviFit]]:
     """Fit the IRT model of every scenario and stack them; see `IRTRegressor`."""
     n_items = responses.shape[1]
     parts = [np.arange(n_items)] if abilities == "joint" else _members(index)
@@ -64,14 +65,16 @@ def fit_scenarios(
         )
         for part, members in enumerate(parts)
     )
-    return _stack(parts, fits, n_items, abilities), fits
+    return *_stack(parts, fits, n_items, abilities), fits
 
 
 def _members(index: np.ndarray) -> list[np.ndarray]:
     return [np.flatnonzero(index == s) for s in range(index.max() + 1)]
 
 
-def _stack(parts, fits: list[CaviFit], n_items: int, abilities: str) -> ItemModel:
+def _stack(
+    parts: list[np.ndarray], fits: list[CaviFit], n_items: int, abilities: str
+) -> tuple[ItemModel, StackedAbilities]:
     n_dims = fits[0].discrimination.shape[1]
     discrimination = np.zeros((n_items, n_dims * len(parts)), fits[0].discrimination.dtype)
     difficulty = np.empty(n_items, fits[0].difficulty.dtype)
@@ -79,14 +82,16 @@ def _stack(parts, fits: list[CaviFit], n_items: int, abilities: str) -> ItemMode
         block = slice(part * n_dims, (part + 1) * n_dims)
         discrimination[members, block] = fit.discrimination
         difficulty[members] = fit.difficulty
-    covariance = np.eye(n_dims * len(parts))
     if abilities == "correlated" and len(parts) > 1:
-        stacked = np.concatenate([fit.ability for fit in fits], axis=1, dtype=float)
-        covariance = stacked.T @ stacked / len(stacked)
-        for part, fit in enumerate(fits):
-            block = slice(part * n_dims, (part + 1) * n_dims)
-            covariance[block, block] += fit.ability_covariance.mean(axis=0)
-    return ItemModel(discrimination, difficulty, np.linalg.inv(covariance))
+        stacked = correlate([f.ability for f in fits], [f.ability_covariance for f in fits])
+    else:
+        stacked = StackedAbilities(
+            np.concatenate([fit.ability for fit in fits], axis=1),
+            block_diagonal([fit.ability_covariance for fit in fits]),
+            np.eye(n_dims * len(parts)),
+        )
+    precision = np.linalg.inv(stacked.prior_covariance)
+    return ItemModel(discrimination, difficulty, precision), stacked
 
 
 class IRTRegressor(
@@ -136,7 +141,8 @@ class IRTRegressor(
     item_covariance_ : ndarray of shape (n_items, n_dims + 1, n_dims + 1)
         Posterior covariance of an item's own discriminations and difficulty.
     ability_ : ndarray of shape (n_models, n_abilities)
-        Posterior means of the training models' abilities.
+        Posterior means of the training models' abilities; correlated ones, so that a scenario
+        that a model lacks is judged by its others.
     ability_covariance_ : ndarray of shape (n_models, n_abilities, n_abilities)
     prior_precision_ : ndarray of shape (n_abilities, n_abilities)
         Of the abilities of a new model; their prior mean is zero.
@@ -253,7 +259,7 @@ class IRTRegressor(
         if len(responses) <= 2000:
             seed = 0  # of no influence there: one cache entry for every seed
         cached = check_memory(self.memory).cache(fit_scenarios, ignore=["n_jobs", "verbose"])
-        model, fits = cached(
+        model, stacked, fits = cached(
             responses,
             scenarios.index,
             self.n_dims,
@@ -265,8 +271,7 @@ class IRTRegressor(
             verbose=self.verbose,
         )
         self.discrimination_, self.difficulty_, self.prior_precision_ = model
-        self.ability_ = np.concatenate([fit.ability for fit in fits], axis=1)
-        self.ability_covariance_ = _block_diagonal([fit.ability_covariance for fit in fits])
+        self.ability_, self.ability_covariance_, _ = stacked
         self.item_covariance_ = np.empty((responses.shape[1],) + fits[0].item_covariance.shape[1:])
         for members, fit in zip(
             [slice(None)] if len(fits) == 1 else _members(scenarios.index), fits, strict=True
@@ -456,14 +461,3 @@ def abilities_with_warning(kind: str, responses: np.ndarray, *items: np.ndarray)
             stacklevel=4,
         )
     return fit
-
-
-def _block_diagonal(covariances: list[np.ndarray]) -> np.ndarray:
-    n_dims = covariances[0].shape[1]
-    if len(covariances) == 1:
-        return covariances[0]
-    out = np.zeros((len(covariances[0]), n_dims * len(covariances), n_dims * len(covariances)))
-    for part, covariance in enumerate(covariances):
-        block = slice(part * n_dims, (part + 1) * n_dims)
-        out[:, block, block] = covariance
-    return out

@@ -50,6 +50,11 @@ def as_numbers(X: Any) -> Any:
         Naming the first cell that is not a number, or an item in two columns.
     """
     if isinstance(X, pd.DataFrame):
+        if X.columns.nlevels > 1:
+            raise ValueError(
+                "the columns of X have several levels; name them by item, and give the other "
+                "levels as scenarios=X.columns.get_level_values(0)"
+            )
         if not X.columns.is_unique:
             twice = X.columns[X.columns.duplicated()][0]
             raise ValueError(f"X has the item {twice!r} in more than one column; rename or drop it")
@@ -229,6 +234,15 @@ def to_unit(values: np.ndarray, bounds: ResponseRange, X: Any) -> np.ndarray:
             values = np.clip(values, bounds.low, bounds.high)
     else:
         _refuse_outside(values, bounds, X)
+    if bounds.low <= 0.0 and bounds.high >= 2.0 and values.size:
+        highest = np.fmax.reduce(values, axis=None)
+        if 0.0 < highest <= 1.0:
+            warnings.warn(
+                f"every response is at most 1, on a scale from {bounds.low:g} to "
+                f"{bounds.high:g}: are they shares of it? Then multiply them by {bounds.high:g}",
+                UserWarning,
+                stacklevel=3,
+            )
     if bounds.low == 0.0 and bounds.high == 1.0:
         return values
     return (values - values.dtype.type(bounds.low)) / values.dtype.type(bounds.width)

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from threadpoolctl import threadpool_limits
 
 
 def _shared_folder() -> Path:
@@ -27,3 +28,10 @@ def real_data(shared, monkeypatch) -> Path:
     """The shared data as the fetchers' cache."""
     monkeypatch.setenv("SKLEARN_IRT_DATA", str(shared / "data"))
     return shared / "data"
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_thread():
+    """Many small products: threads of BLAS cost more than they bring, the more so in parallel."""
+    with threadpool_limits(limits=1, user_api="blas"):
+        yield
