@@ -29,6 +29,7 @@ from sklearn_irt._responses import (
 from sklearn_irt._scenarios import Scenarios
 
 DESCRIPTION_FIELDS = ("source", "licence", "citation", "description", "metric")
+KEPT_FIELDS = {*DESCRIPTION_FIELDS, "heldout"}
 
 
 class TinyBenchmark:
@@ -162,7 +163,8 @@ class TinyBenchmark:
         single = isinstance(answers, (Mapping, pd.Series))
         if isinstance(answers, pd.DataFrame):
             frame = answers
-            if {"item", "score"} <= set(answers.columns):
+            tidy = {"item", "score"} <= set(answers.columns)
+            if tidy and not {"item", "score"} <= set(self._position):
                 frame = self._from_tidy(answers)
         elif isinstance(answers, pd.Series):
             frame = pd.DataFrame([answers.tolist()], columns=answers.index)
@@ -170,6 +172,8 @@ class TinyBenchmark:
             frame = pd.DataFrame([list(answers.values())], columns=list(answers), dtype=object)
         else:
             return self._in_order(answers)
+        if not set(frame.columns) <= set(self._position):
+            frame = frame.set_axis([str(item) for item in frame.columns], axis=1)
         if not frame.columns.is_unique:
             twice = frame.columns[frame.columns.duplicated()][0]
             raise ValueError(f"answers hold the item {twice!r} more than once")
@@ -195,7 +199,7 @@ class TinyBenchmark:
 
     def _in_order(self, answers: Any) -> tuple[bool, pd.DataFrame]:
         try:
-            array = np.asarray(answers, dtype=float)
+            array = np.asarray(as_numbers(answers), dtype=float)
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"answers must be numbers in the order of anchors(), or {{item id: score}}: {error}"
@@ -243,7 +247,7 @@ class TinyBenchmark:
             }
         ).rename_axis("scenario")
         heldout = self.info.get("heldout")
-        if heldout:
+        if _is_heldout(heldout, names):
             for figure in ("mean", "worst"):
                 table[f"heldout_{figure}"] = pd.Series(heldout[figure]).reindex(names)
         return table
@@ -266,6 +270,16 @@ class TinyBenchmark:
         )
         table = self.describe().to_html()
         return f"<p>{html.escape(repr(self)[1:-1])}</p>{table}<dl>{facts}</dl>"
+
+
+def _is_heldout(heldout: Any, scenarios: Any) -> bool:
+    """Whether errors on held-out models are recorded as they should be."""
+    return isinstance(heldout, dict) and all(
+        isinstance(heldout.get(figure), dict)
+        and set(heldout[figure]) == set(scenarios)
+        and all(isinstance(v, (int, float)) for v in heldout[figure].values())
+        for figure in ("mean", "worst")
+    )
 
 
 def save_benchmark(
@@ -321,6 +335,8 @@ def save_benchmark(
         fitted = estimator.steps[-1][1]
     elif isinstance(estimator, TinyBenchmark):
         fitted, order = estimator.estimator, estimator._asked
+        kept = {field: value for field, value in estimator.info.items() if field in KEPT_FIELDS}
+        info = kept | info
         items = estimator.items if items is None else items
     if not isinstance(fitted, GPIRTEstimator):
         raise ValueError(
@@ -330,10 +346,13 @@ def save_benchmark(
     check_is_fitted(fitted)
     if not isinstance(name, str) or not name.strip():
         raise ValueError(f"name must be a non-empty string, got {name!r}")
-    unknown = set(info) - {*DESCRIPTION_FIELDS, "heldout"}
+    unknown = set(info) - KEPT_FIELDS
     if unknown:
+        raise ValueError(f"unknown information {sorted(unknown)}; known are {sorted(KEPT_FIELDS)}")
+    if "heldout" in info and not _is_heldout(info["heldout"], fitted.scenarios_):
         raise ValueError(
-            f"unknown information {sorted(unknown)}; known are {[*DESCRIPTION_FIELDS, 'heldout']}"
+            "heldout must be a dict with mean and worst, each {scenario: points} for "
+            f"{list(fitted.scenarios_)}"
         )
     for field in DESCRIPTION_FIELDS:
         if not isinstance(info.get(field, ""), str):
@@ -399,10 +418,10 @@ def _pack(estimator: GPIRTEstimator, info: dict, ids: list[str]) -> tuple[dict, 
         "gain": float(estimator._gain),
         "estimator": {
             "estimate": estimator.estimate,
-            "mixing": estimator.mixing,
+            "mixing": estimator.mixing if estimator.mixing == "paper" else float(estimator.mixing),
             "ability": estimator.ability,
         },
-        "irt": {"n_dims": irt.n_dims, "abilities": irt.abilities},
+        "irt": {"n_dims": int(irt.n_dims), "abilities": irt.abilities},
         "sklearn_irt_version": sklearn_irt_version,
     }
     return arrays, meta
@@ -439,18 +458,29 @@ def _unpack(arrays: dict, meta: dict) -> TinyBenchmark:
     ids, names = meta["items"], tuple(meta["scenarios"])
     models = np.array(meta["training_models"], dtype=object)
     _check_shapes(arrays, len(ids), len(names), len(models))
+    if len(set(ids)) < len(ids) or not all(isinstance(item, str) for item in ids):
+        raise ValueError("the item ids are not distinct strings")
+    low, high = map(float, meta["response_range"])
+    if not low < high or not meta["gain"] > 0:
+        raise ValueError("response_range is empty, or gain is not positive")
     index, strata = arrays["scenario"].astype(int), arrays["stratum"].astype(int)
     subscenarios = tuple(tuple(found) for found in meta["subscenarios"])
     scenarios = Scenarios(names, index, strata, arrays["item_weights"], subscenarios)
     bounds = ResponseRange(
         *map(float, meta["response_range"]), learned=bool(meta["response_range_learned"])
     )
-    irt = IRTRegressor(**meta["irt"])
+    settings, fitted_settings = meta["irt"], meta["estimator"]
+    irt = IRTRegressor(settings["n_dims"], abilities=settings["abilities"])
+    irt._validate_params()
     irt.discrimination_, irt.difficulty_ = arrays["discrimination"], arrays["difficulty"]
     irt.prior_precision_, irt.ability_ = arrays["prior_precision"], arrays["ability"]
     irt.item_weights_, irt.scenarios_ = scenarios.weights, names
     irt.n_features_in_, irt._scenario_index, irt._bounds = len(ids), index, bounds
-    estimator = GPIRTEstimator(**meta["estimator"])
+    estimator = GPIRTEstimator(
+        fitted_settings["estimate"],
+        mixing=fitted_settings["mixing"],
+        ability=fitted_settings["ability"],
+    )
     estimator._validate_params()
     estimator.irt_ = irt
     estimator.anchors_ = arrays["anchors"].astype(int)
@@ -513,6 +543,17 @@ def _check_shapes(arrays: dict, n_items: int, n_scenarios: int, n_models: int) -
     for name, size in (("anchors", n_items), ("scenario", n_scenarios)):
         if n_items == 0 or arrays[name].min() < 0 or arrays[name].max() >= size:
             raise ValueError(f"{name} points outside the benchmark")
+    for name in ("item_weights", "anchor_weights", "bias", "variance", "mixing"):
+        if (arrays[name] < 0).any():
+            raise ValueError(f"{name} has negative values")
+    for name, scenario in (
+        ("item_weights", arrays["scenario"]),
+        ("anchor_weights", arrays["scenario"][arrays["anchors"]]),
+    ):
+        if not np.allclose(np.bincount(scenario, arrays[name], n_scenarios), 1.0):
+            raise ValueError(f"{name} do not sum to 1 in every scenario")
+    if (np.linalg.eigvalsh(arrays["prior_precision"].astype(float)) <= 0).any():
+        raise ValueError("prior_precision is not positive definite")
     if (np.diff(arrays["anchors"].astype(int)) <= 0).any():
         raise ValueError("anchors are not distinct and ascending")
     order = arrays.get("answer_order", np.arange(n_anchors))

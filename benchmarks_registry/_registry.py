@@ -71,10 +71,11 @@ def list_benchmarks() -> pd.DataFrame:
     for entry in _known().values():
         try:
             tiny = read_benchmark(entry.path())
-        except Exception as error:  # a broken file or package must not hide the others
-            warnings.warn(f"{entry.name} cannot be read: {error}", UserWarning, stacklevel=2)
+            heldout = tiny.info.get("heldout")
+            error = round(float(pd.Series(heldout["mean"]).mean()), 2) if heldout else None
+        except Exception as problem:  # a broken file or package must not hide the others
+            warnings.warn(f"{entry.name} cannot be read: {problem}", UserWarning, stacklevel=2)
             continue
-        heldout = tiny.info.get("heldout")
         rows.append(
             {
                 "name": entry.name,
@@ -83,7 +84,7 @@ def list_benchmarks() -> pd.DataFrame:
                 "items": len(tiny.items),
                 "anchors": len(tiny.anchors()),
                 "models": len(tiny.estimator.training_models_),
-                "error": round(float(pd.Series(heldout["mean"]).mean()), 2) if heldout else None,
+                "error": error,
                 "source": tiny.info.get("source", ""),
                 "licence": tiny.info.get("licence", ""),
             }
@@ -132,8 +133,8 @@ def load_benchmark(name_or_path: str | os.PathLike) -> TinyBenchmark:
     >>> load_benchmark("helm-lite").anchors("gsm")[:2]
     ['gsm/...', 'gsm/...']
     """
-    path = os.fspath(name_or_path)
-    if os.path.isfile(path) or not isinstance(path, str):
+    path = os.fsdecode(name_or_path)
+    if os.path.isfile(path) or not isinstance(name_or_path, str):
         return read_benchmark(path)
     known = _known()
     if path.lower() in known:

@@ -6,6 +6,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.feature_selection import SelectorMixin
@@ -17,6 +18,7 @@ from sklearn_irt._context import AnchorContext, attach
 from sklearn_irt._irt import IRTRegressor
 from sklearn_irt._responses import as_numbers, model_names, read_range, read_responses, to_unit
 from sklearn_irt._scenarios import Scenarios, read_scenarios
+from sklearn_irt._state import unchanged_on_error
 from sklearn_irt.kernels.anchors import (
     Anchors,
     cluster_anchors,
@@ -141,6 +143,7 @@ class AnchorSelector(SelectorMixin, BaseEstimator):
         self.memory = memory
         self.random_state = random_state
 
+    @unchanged_on_error
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> "AnchorSelector":
         """Choose the anchors.
@@ -162,7 +165,8 @@ class AnchorSelector(SelectorMixin, BaseEstimator):
     def _fit(self, X: Any) -> np.ndarray:
         """Fit, and return the training responses scaled to [0, 1]."""
         values = read_responses(self, X, reset=True)
-        scenarios = read_scenarios(self.scenarios, values.shape[1])
+        names = getattr(self, "feature_names_in_", None)
+        scenarios = read_scenarios(self.scenarios, values.shape[1], names)
         wanted = self._anchors_per_scenario(scenarios)
         bounds = read_range(values, self.response_range, X)
         responses = to_unit(values, bounds, X)
@@ -190,7 +194,7 @@ class AnchorSelector(SelectorMixin, BaseEstimator):
             scenarios=scenarios,
             bounds=bounds,
             irt=getattr(self, "irt_", irt),
-            item_names=getattr(self, "feature_names_in_", None),
+            item_names=names,
         )
         return responses
 
@@ -207,6 +211,8 @@ class AnchorSelector(SelectorMixin, BaseEstimator):
 
     def _anchors_per_scenario(self, scenarios: Scenarios) -> list[int]:
         if isinstance(self.k, dict):
+            if len({str(name) for name in self.k}) < len(self.k):
+                raise ValueError(f"k names a scenario twice: {list(self.k)}")
             for name in self.k:
                 if str(name) not in scenarios.names:
                     raise ValueError(
@@ -309,6 +315,7 @@ class AnchorSelector(SelectorMixin, BaseEstimator):
                 ) from None
             raise
 
+    @unchanged_on_error
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Choose the anchors and keep their columns, with all that a `GPIRTEstimator` needs.
 
@@ -328,7 +335,8 @@ class AnchorSelector(SelectorMixin, BaseEstimator):
         context = AnchorContext(
             **{
                 **{f: getattr(self._context, f) for f in AnchorContext.__dataclass_fields__},
-                "responses": responses,
+                # A copy: the matrix is the caller's, who may change it before the next step.
+                "responses": responses.copy(),
                 "models": model_names(X, len(responses)),
             }
         )
@@ -346,7 +354,11 @@ class AnchorSelector(SelectorMixin, BaseEstimator):
         ndarray of shape (n_models, n_items)
         """
         check_is_fitted(self)
-        answers = np.asarray(as_numbers(X), dtype=float)
+        X = as_numbers(X)
+        if isinstance(X, pd.DataFrame) and hasattr(self, "feature_names_in_"):
+            names = self.get_feature_names_out()
+            X = X[names] if set(names) <= set(X.columns) else X
+        answers = np.asarray(X, dtype=float)
         if answers.ndim != 2 or answers.shape[1] != len(self.anchors_):
             raise ValueError(
                 f"X must have shape (n_models, {len(self.anchors_)}), one column per anchor, "

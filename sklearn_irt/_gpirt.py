@@ -20,13 +20,12 @@ from sklearn_irt._irt import (
     fit_scenarios,
 )
 from sklearn_irt._responses import model_names, read_range, read_responses, to_unit
-from sklearn_irt._scenarios import read_scenarios
+from sklearn_irt._scenarios import OVERALL, read_scenarios
+from sklearn_irt._state import unchanged_on_error
 from sklearn_irt.kernels.logistic import response_probabilities, row_blocks
 from sklearn_irt.kernels.mixing import paper_mixing, prediction_bias, response_variance
 from sklearn_irt.kernels.scores import Estimates, combine, scenario_scores
 from sklearn_irt.metrics import mean_win_rate, win_rate_error
-
-OVERALL = "(all)"
 
 
 def _cached_bias(
@@ -166,6 +165,7 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         self.memory = memory
         self.random_state = random_state
 
+    @unchanged_on_error
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> "GPIRTEstimator":
         """Learn the IRT model (unless the selector has) and the mixing.
@@ -183,7 +183,7 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         GPIRTEstimator
         """
         context = context_of(X)  # before the validation, which returns a plain array
-        self._from_selector = context is not None
+        from_selector = context is not None
         values = read_responses(self, X, reset=True)
         y = check_ignored_target(y, len(values))
         if context is None:
@@ -218,6 +218,7 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         self.anchors_, self.weights_ = context.anchors, context.weights
         self.item_weights_, self.scenarios_ = scenarios.weights, scenarios.names
         self._scenarios, self._gain = scenarios, context.gain
+        self._from_selector = from_selector
         self._bounds, self._item_names = context.bounds, context.item_names
         n_anchors = np.bincount(scenarios.index[self.anchors_], minlength=len(scenarios.names))
         self.mixing_ = paper_mixing(self.bias_, self.variance_, n_anchors, self._gain)
@@ -229,7 +230,9 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
     def _whole_benchmark(self, values: np.ndarray, X: Any) -> AnchorContext:
         """The context of a full matrix: every item is an anchor."""
         bounds = read_range(values, self.response_range, X)
-        scenarios = read_scenarios(self.scenarios, values.shape[1])
+        scenarios = read_scenarios(
+            self.scenarios, values.shape[1], getattr(self, "feature_names_in_", None)
+        )
         return AnchorContext(
             anchors=np.arange(values.shape[1]),
             weights=scenarios.weights,
@@ -361,7 +364,11 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
             scenarios.index,
         )
         if self.mixing == "paper":
-            mixing = paper_mixing(self.bias_, self.variance_, found.n_weighted, self._gain)
+            # p-IRT errs on what was not asked only, so answers beyond the anchors lower its bias.
+            left, beyond = 1.0 - found.asked_weight, 1.0 - found.anchor_weight
+            share = np.divide(left, beyond, out=np.ones_like(left), where=beyond > 1e-9)
+            bias = self.bias_ * np.where(share > 1e-9, share, 0.0)
+            mixing = paper_mixing(bias, self.variance_, found.n_weighted, self._gain)
         else:
             mixing = np.where(found.n_weighted > 0, float(self.mixing), 0.0)
         return combine(found, abilities.covariance, mixing, self.variance_)

@@ -13,13 +13,19 @@ from sklearn.base import (
     _fit_context,
 )
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted, check_memory, column_or_1d
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_is_fitted,
+    check_memory,
+    column_or_1d,
+)
 
 from sklearn_irt._responses import read_range, read_responses, to_unit
 from sklearn_irt._scenarios import Scenarios, read_scenarios
+from sklearn_irt._state import unchanged_on_error
 from sklearn_irt.kernels.cavi import CaviFit, fit_cavi
 from sklearn_irt.kernels.correlated import StackedAbilities, block_diagonal, correlate
 from sklearn_irt.kernels.logistic import (
@@ -231,6 +237,7 @@ class IRTRegressor(
         self.random_state = random_state
         self.verbose = verbose
 
+    @unchanged_on_error
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> "IRTRegressor":
         """Fit the model.
@@ -248,7 +255,9 @@ class IRTRegressor(
         """
         values = read_responses(self, X, reset=True)
         check_ignored_target(y, len(values))
-        scenarios = read_scenarios(self.scenarios, values.shape[1])
+        scenarios = read_scenarios(
+            self.scenarios, values.shape[1], getattr(self, "feature_names_in_", None)
+        )
         bounds = read_range(values, self.response_range, X)
         return self._fit_unit(to_unit(values, bounds, X), scenarios, bounds)
 
@@ -376,7 +385,7 @@ class IRTRegressor(
             ``p (1 - p) |discrimination|**2``, the trace of the item's information matrix.
         """
         check_is_fitted(self)
-        ability = np.asarray(ability, dtype=float)
+        ability = check_array(ability, dtype=float)
         if ability.ndim != 2 or ability.shape[1] != self.discrimination_.shape[1]:
             raise ValueError(
                 f"ability must have shape (n_models, {self.discrimination_.shape[1]}), "
@@ -405,7 +414,7 @@ class IRTRegressor(
             selects the dimension by it.
         """
         responses = self._read(X)
-        weight = np.ones(len(responses)) if sample_weight is None else np.asarray(sample_weight)
+        weight = _check_sample_weight(sample_weight, responses, ensure_non_negative=True)
         # Every other item within each scenario, so that each half has half of every scenario.
         half = np.empty(responses.shape[1], dtype=bool)
         for members in _members(self._scenario_index):

@@ -8,6 +8,9 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
+# A mean of a few responses may leave their range by so much of its width.
+ROUNDING = 1e-9
+
 
 class ResponseRange(NamedTuple):
     """Lowest and highest possible response, in the unit of the data."""
@@ -49,12 +52,17 @@ def as_numbers(X: Any) -> Any:
     TypeError, ValueError
         Naming the first cell that is not a number, or an item in two columns.
     """
+    if isinstance(X, np.ma.MaskedArray):
+        return X.astype(float).filled(np.nan)
     if isinstance(X, pd.DataFrame):
         if X.columns.nlevels > 1:
             raise ValueError(
                 "the columns of X have several levels; name them by item, and give the other "
                 "levels as scenarios=X.columns.get_level_values(0)"
             )
+        numbered = isinstance(X.columns, pd.RangeIndex)
+        if not numbered and not any(isinstance(name, str) for name in X.columns):
+            X = X.set_axis([str(name) for name in X.columns], axis=1)  # names all the same
         if not X.columns.is_unique:
             twice = X.columns[X.columns.duplicated()][0]
             raise ValueError(f"X has the item {twice!r} in more than one column; rename or drop it")
@@ -173,7 +181,8 @@ def read_range(values: np.ndarray, response_range: Any, X: Any) -> ResponseRange
             bounds = tuple(float(bound) for bound in response_range)
         except (TypeError, ValueError):
             bounds = ()
-        if len(bounds) != 2 or not np.isfinite(bounds).all() or not bounds[0] < bounds[1]:
+        finite = len(bounds) == 2 and np.isfinite([*bounds, bounds[1] - bounds[0]]).all()
+        if not finite or not bounds[0] < bounds[1]:
             raise ValueError(
                 f"response_range must be a pair of finite numbers (low, high) with low < high, "
                 f"got {response_range!r}"
@@ -181,7 +190,7 @@ def read_range(values: np.ndarray, response_range: Any, X: Any) -> ResponseRange
         given = ResponseRange(*bounds, learned=False)
         _refuse_outside(values, given, X)
         return given
-    if low >= 0.0 and high <= 1.0:
+    if low >= -ROUNDING and high <= 1.0 + ROUNDING:
         return ResponseRange(0.0, 1.0, learned=False)
     if low == high:
         raise ValueError(
@@ -206,14 +215,20 @@ def read_range(values: np.ndarray, response_range: Any, X: Any) -> ResponseRange
 
 
 def _refuse_outside(values: np.ndarray, bounds: ResponseRange, X: Any) -> None:
-    outside = (values < bounds.low) | (values > bounds.high)
+    slack = ROUNDING * bounds.width
+    outside = (values < bounds.low - slack) | (values > bounds.high + slack)
     if outside.any():
         row, column = np.argwhere(outside)[0]
         raise ValueError(
-            f"X has the response {values[row, column]:g} at {describe_cell(X, row, column)}, "
+            f"X has the response {_shown(values[row, column])} at {describe_cell(X, row, column)}, "
             f"outside the response range [{bounds.low:g}, {bounds.high:g}]; mark what was not "
             "asked with NaN, or give response_range"
         )
+
+
+def _shown(value: np.floating) -> str:
+    """A number as people write it: 2, not 2.0, and all digits of the others."""
+    return f"{value:g}" if float(f"{value:g}") == float(value) else repr(float(value))
 
 
 def to_unit(values: np.ndarray, bounds: ResponseRange, X: Any) -> np.ndarray:
@@ -243,6 +258,9 @@ def to_unit(values: np.ndarray, bounds: ResponseRange, X: Any) -> np.ndarray:
                 UserWarning,
                 stacklevel=3,
             )
+    low, high = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
+    if low < bounds.low or high > bounds.high:
+        values = np.clip(values, bounds.low, bounds.high)  # by a rounding error
     if bounds.low == 0.0 and bounds.high == 1.0:
         return values
     return (values - values.dtype.type(bounds.low)) / values.dtype.type(bounds.width)

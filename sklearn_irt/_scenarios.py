@@ -36,7 +36,11 @@ class Scenarios(NamedTuple):
         return np.flatnonzero(self.index == s)
 
 
-def read_scenarios(labels: Any, n_items: int) -> Scenarios:
+# The row of the whole benchmark in tables of scenarios.
+OVERALL = "(all)"
+
+
+def read_scenarios(labels: Any, n_items: int, item_names: Any = None) -> Scenarios:
     """Scenarios from one label, or a pair of labels, per item.
 
     Parameters
@@ -45,6 +49,8 @@ def read_scenarios(labels: Any, n_items: int) -> Scenarios:
         Scenario, or scenario and subscenario, of every item; None: one scenario "all".
         A missing subscenario label counts as a subscenario of its own.
     n_items : int
+    item_names : array-like of shape (n_items,) of str, optional
+        Labels that are a Series or DataFrame indexed by these names are matched by name.
 
     Returns
     -------
@@ -58,7 +64,14 @@ def read_scenarios(labels: Any, n_items: int) -> Scenarios:
     if labels is None:
         zeros = np.zeros(n_items, dtype=int)
         return Scenarios(("all",), zeros, zeros, np.full(n_items, 1.0 / n_items), ((),))
-    table = np.asarray(labels, dtype=object)
+    if item_names is not None and isinstance(labels, (pd.Series, pd.DataFrame)):
+        by_name = labels.set_axis([str(name) for name in labels.index], axis=0)
+        if by_name.index.is_unique and set(by_name.index) == set(item_names):
+            labels = by_name.loc[list(item_names)]
+    try:
+        table = np.asarray(labels, dtype=object)
+    except ValueError:
+        raise ValueError("scenarios must hold one label, or one pair of labels, per item") from None
     if table.ndim not in (1, 2) or (table.ndim == 2 and table.shape[1] != 2):
         raise ValueError(f"scenarios must have shape (n_items,) or (n_items, 2), got {table.shape}")
     if len(table) != n_items:
@@ -67,7 +80,9 @@ def read_scenarios(labels: Any, n_items: int) -> Scenarios:
     missing = pd.isna(scenario)
     if missing.any():
         raise ValueError(f"scenarios has no scenario for item (column) {np.argmax(missing)}")
-    index, names = pd.factorize(scenario.astype(str))
+    index, names = _codes(scenario)
+    if OVERALL in names:
+        raise ValueError(f"no scenario may be called {OVERALL!r}: that is the whole benchmark")
     strata, weights = np.zeros(n_items, dtype=int), np.empty(n_items)
     subscenarios = []
     for s in range(len(names)):
@@ -77,10 +92,18 @@ def read_scenarios(labels: Any, n_items: int) -> Scenarios:
             label = table[members, 1]
             # A scenario without subscenarios has a missing label for all of its items.
             if not pd.isna(label).all():
-                strata[members], found = pd.factorize(
-                    np.where(pd.isna(label), "", label).astype(str)
-                )
-                within = tuple(map(str, found))
+                strata[members], within = _codes(label)
         weights[members] = item_weights(strata[members])
         subscenarios.append(within)
-    return Scenarios(tuple(map(str, names)), index, strata, weights, tuple(subscenarios))
+    return Scenarios(names, index, strata, weights, tuple(subscenarios))
+
+
+def _codes(labels: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Numbers and names of labels in order of first appearance; a missing one is "(none)"."""
+    texts = ["(none)" if pd.isna(label) else str(label) for label in labels]
+    known: dict[str, Any] = {}
+    for text, label in zip(texts, labels, strict=True):
+        if not pd.isna(label) and known.setdefault(text, label) != label:
+            raise ValueError(f"scenarios has the labels {known[text]!r} and {label!r}: one name")
+    numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+    return np.array([numbers[text] for text in texts]), tuple(numbers)

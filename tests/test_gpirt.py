@@ -184,6 +184,7 @@ def test_variance_is_the_mean_variance_of_a_models_responses(bench):
         members = bench.index == s
         mean = X[:, members] @ weights[members]
         variance = ((X[:, members] - mean[:, None]) ** 2 @ weights[members]).mean()
+        variance /= 1 - (weights[members] ** 2).sum()
         assert bench.estimator.variance_[s] == pytest.approx(variance, rel=1e-12)
     assert (bench.estimator.bias_ > 0.005).all() and (bench.estimator.bias_ < 0.15).all()
 
@@ -738,3 +739,73 @@ def test_settings_of_the_selector_do_not_hide_in_its_irt(setting):
     selector = AnchorSelector(5, irt=IRTRegressor(2, **setting))
     with pytest.raises(ValueError, match="belongs to AnchorSelector"):
         selector.fit(data.responses)
+
+
+def test_answers_beyond_the_anchors_leave_no_false_certainty():
+    """Everything of a scenario is answered: gp-IRT is the score itself, without an error."""
+    data = make_responses(n_models=60, n_items=80, random_state=1)
+    pipe = make_pipeline(AnchorSelector(10, random_state=0), GPIRTEstimator(random_state=0))
+    pipe.fit(data.responses[:40])
+    estimator, answers = pipe[1], data.responses[40:].to_numpy()
+    weights = np.zeros(80)
+    weights[estimator.anchors_] = estimator.weights_
+    every = np.arange(80)
+    found = estimator._estimates_at(answers, every, weights)
+    np.testing.assert_allclose(found.scores["gpirt"][:, 0], answers.mean(axis=1), atol=1e-12)
+    np.testing.assert_allclose(found.stds["gpirt"], 0.0, atol=1e-9)
+    asked = np.union1d(estimator.anchors_, every[:60])
+    found = estimator._estimates_at(answers[:, asked], asked, weights[asked])
+    assert (found.stds["naive"] > 0.05).all() and (found.stds["gpirt"] > 0.005).all()
+
+
+@pytest.mark.parametrize("method", ["irt", "random"])
+def test_a_maximum_likelihood_error_stays_on_the_scale(method):
+    data = make_responses(n_models=60, scenarios={"a": 30, "b": 30}, random_state=1)
+    selector = AnchorSelector(
+        5, n_dims=2, method=method, scenarios=data["items"]["scenario"], random_state=0
+    )
+    pipe = make_pipeline(selector, GPIRTEstimator(ability="mle", random_state=0))
+    pipe.fit(data.responses)
+    answers = np.array([[1.0, 0, 1, 0, 1] + [np.nan] * 5, [np.nan] * 10])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        table = pipe[1].predict_table(answers)
+    assert (table["std_error"] < 0.5).all()
+
+
+def test_win_rates_are_those_of_the_estimated_scores():
+    sizes = {"a": 30, "b": 40}
+    data = make_responses(n_models=60, scenarios=sizes, random_state=2)
+    labels = data["items"]["scenario"]
+    pipe = make_pipeline(
+        AnchorSelector(10, scenarios=labels, random_state=0),
+        GPIRTEstimator(aggregate="mean_win_rate", random_state=0),
+    ).fit(data.responses[:40])
+    answers = pipe[0].transform(data.responses[40:])
+    rate, std = pipe[1].predict(answers, return_std=True)
+    scores = pipe[1].predict_scenarios(answers).to_numpy()
+    known = np.stack(
+        [data.responses[:40].T[(labels == s).to_numpy()].mean() for s in sizes], axis=1
+    )
+    expected = [
+        np.mean(
+            [(row[s] > known[:, s]).mean() + 0.5 * (row[s] == known[:, s]).mean() for s in (0, 1)]
+        )
+        for row in scores
+    ]
+    np.testing.assert_allclose(rate, expected, atol=1e-12)
+    assert ((std > 0.005) & (std < 0.5)).all()
+    low, high = pipe[1].predict_interval(answers).T
+    assert (low >= 0).all() and (high <= 1).all() and (low <= rate).all() and (rate <= high).all()
+    table = pipe[1].predict_table(answers)
+    np.testing.assert_allclose(table.xs("(all)", level="scenario")["gpirt"], rate)
+    pipe[1].set_params(aggregate="mean")
+    np.testing.assert_allclose(pipe[1].predict(answers), scores.mean(axis=1), atol=1e-12)
+
+
+def test_score_says_that_it_needs_the_scores():
+    data = make_responses(n_models=30, n_items=40, random_state=0)
+    estimator = GPIRTEstimator(random_state=0).fit(data.responses)
+    with pytest.raises(ValueError, match="y is needed"):
+        estimator.score(data.responses)
+    assert estimator.score(data.responses, data.scores) == pytest.approx(1.0)

@@ -126,7 +126,9 @@ def test_several_scenarios_stack(correlated, scenarios):
     assert max(map(len, correlated.lower_bounds_)) == correlated.n_iter_
     covariance = np.linalg.inv(correlated.prior_precision_)
     assert np.linalg.eigvalsh(covariance).min() > 0
-    np.testing.assert_allclose(np.diag(covariance), 1, atol=0.25)
+    # The spread over the models is learned: near 1 for the first ability of each scenario.
+    np.testing.assert_allclose(np.diag(covariance)[[0, 2]], 1, atol=0.25)
+    assert (np.diag(covariance) < 1.25).all()
     assert abs(covariance[0, 2]) > 0.3  # the first abilities of the two correlate
     assert correlated.ability_covariance_.shape == (100, 4, 4)
     assert correlated.ability_covariance_[:, 0, 2].mean() > 0  # the first ability of the two
@@ -318,8 +320,10 @@ def test_fractional_responses():
 def test_item_information_refuses_other_shapes(fitted):
     with pytest.raises(ValueError, match=r"ability must have shape \(n_models, 2\), got \(3, 1\)"):
         fitted.item_information(np.zeros((3, 1)))
-    with pytest.raises(ValueError, match="ability must have shape"):
+    with pytest.raises(ValueError, match="Expected 2D array"):
         fitted.item_information(np.zeros(2))
+    with pytest.raises(ValueError, match="NaN"):
+        fitted.item_information([[np.nan, 1.0]])
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def block_diagonal(blocks: list[np.ndarray]) -> np.ndarray:
 
 
 def correlate(
-    abilities: list[np.ndarray], covariances: list[np.ndarray], n_iter: int = 10
+    abilities: list[np.ndarray], covariances: list[np.ndarray], n_iter: int = 30
 ) -> StackedAbilities:
     """Learn the covariance of the abilities of several scenarios, and sharpen each by the others.
 

@@ -116,6 +116,26 @@ def _objective(logit, responses, observed, deviation, precision, ridge):
     return likelihood - 0.5 * (penalty + ridge * np.einsum("ld,ld->l", deviation, deviation))
 
 
+def _items_by_dimensions(loadings):
+    """Items that load on the same dimensions: their positions, those dimensions, outer products.
+
+    With several scenarios an item loads on its own scenario's few dimensions out of many.
+    """
+    used = loadings != 0.0
+    if used.all():
+        return [(slice(None), np.arange(loadings.shape[1]), _outer(loadings))]
+    patterns, group = np.unique(used, axis=0, return_inverse=True)
+    found = []
+    for number, pattern in enumerate(patterns):
+        items, own = np.flatnonzero(group.ravel() == number), np.flatnonzero(pattern)
+        found.append((items, own, _outer(loadings[np.ix_(items, own)])))
+    return found
+
+
+def _outer(loadings):
+    return pack(loadings[:, :, None] * loadings[:, None, :])
+
+
 def _newton(responses, loadings, difficulty, mean, precision, ridge, start, max_iter, tol):
     """Damped Newton for a block of rows; a row that has converged is left alone.
 
@@ -124,13 +144,16 @@ def _newton(responses, loadings, difficulty, mean, precision, ridge, start, max_
     n_dims = loadings.shape[1]
     observed = ~np.isnan(responses)
     responses = np.where(observed, responses, 0.0)
-    outer = pack(loadings[:, :, None] * loadings[:, None, :])
+    groups = _items_by_dimensions(loadings)
     identity = np.eye(n_dims)
     steepest = np.linalg.norm(loadings, axis=1).max(initial=1.0)
 
     def information(probability, rows):
         weights = probability * (1.0 - probability) * observed[rows]
-        return unpack(weights @ outer, n_dims) + precision + ridge[rows, None, None] * identity
+        matrix = precision + ridge[rows, None, None] * identity
+        for items, own, outer in groups:
+            matrix[:, own[:, None], own] += unpack(weights[:, items] @ outer, len(own))
+        return matrix
 
     ability = start.copy()
     converged = np.zeros(len(start), dtype=bool)
@@ -320,9 +343,15 @@ def estimate_abilities(
     difficulty: np.ndarray,
     prior_precision: np.ndarray,
 ) -> Abilities:
-    """`map_abilities` (kind "map") or `mle_abilities` (kind "mle")."""
+    """`map_abilities` (kind "map") or `mle_abilities` (kind "mle").
+
+    The likelihood alone knows nothing of what was not asked, so the covariance is that with the
+    prior in both.
+    """
     if kind == "mle":
-        return mle_abilities(responses, discrimination, difficulty)
+        fit = mle_abilities(responses, discrimination, difficulty)
+        information = np.linalg.inv(fit.covariance)
+        return fit._replace(covariance=np.linalg.inv(information + prior_precision))
     return map_abilities(responses, discrimination, difficulty, prior_precision=prior_precision)
 
 
@@ -336,7 +365,7 @@ def _by_blocks(responses, discrimination, difficulty, mean, precision, max_iter,
     n_iter = 0
     loadings = np.asarray(discrimination, dtype=float)
     difficulty = np.asarray(difficulty, dtype=float)
-    for rows in row_blocks(n_rows, responses.shape[1]):
+    for rows in row_blocks(n_rows, max(responses.shape[1], n_dims**2)):
         block = np.asarray(responses[rows], dtype=float)
         asked = ~np.isnan(block).all(axis=0)
         start = np.broadcast_to(mean, (block.shape[0], n_dims))

@@ -13,6 +13,7 @@ from sklearn_irt.kernels.logistic import (
 
 # Clustered anchors have half the standard error of as many random ones (paper, section 4.2).
 CLUSTER_GAIN = 4.0
+MIN_VARIANCE = 1e-3
 
 
 def response_variance(responses: np.ndarray, weights: np.ndarray) -> float:
@@ -28,7 +29,9 @@ def response_variance(responses: np.ndarray, weights: np.ndarray) -> float:
     Returns
     -------
     float
-        sigma squared of lambda; zero where no model has a response.
+        sigma squared of lambda: the weighted sample variance, 1/4 (the largest) where no model
+        has two responses, and never less than 0.001, so that constant responses do not make a
+        sample of them certain.
 
     References
     ----------
@@ -39,20 +42,22 @@ def response_variance(responses: np.ndarray, weights: np.ndarray) -> float:
     >>> import numpy as np
     >>> from sklearn_irt.kernels.mixing import response_variance
     >>> response_variance(np.array([[0.0, 1.0], [1.0, 1.0]]), np.full(2, 0.5))
-    0.125
+    0.25
     """
     total, n_rows = 0.0, 0
     for rows in row_blocks(*responses.shape):
         block = np.asarray(responses[rows], dtype=float)
         weight = np.where(np.isnan(block), 0.0, weights)
         mass = weight.sum(axis=1)
-        some = mass > 0
-        block = np.nan_to_num(block[some])
-        weight = weight[some] / mass[some, None]
+        weight = weight / np.where(mass > 0, mass, 1.0)[:, None]
+        known = 1.0 - (weight**2).sum(axis=1)  # of a sample of n: (n - 1) / n
+        some = (mass > 0) & (known > 1e-9)
+        block, weight = np.nan_to_num(block[some]), weight[some]
         mean = (weight * block).sum(axis=1)
-        total += float((weight * (block - mean[:, None]) ** 2).sum())
+        spread = (weight * (block - mean[:, None]) ** 2).sum(axis=1)
+        total += float((spread / known[some]).sum())
         n_rows += int(some.sum())
-    return total / n_rows if n_rows else 0.0
+    return max(total / n_rows, MIN_VARIANCE) if n_rows else 0.25
 
 
 def prediction_bias(

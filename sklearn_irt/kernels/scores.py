@@ -29,6 +29,8 @@ class ScenarioScores(NamedTuple):
         Of p-IRT in the ability, over the items not answered.
     noise : ndarray of shape (n_models, n_scenarios)
         Variance of the responses not seen, given the ability.
+    anchor_weight : ndarray of shape (n_models, n_scenarios)
+        Weight in the score of the answered items that count in the naive mean.
     """
 
     n_asked: np.ndarray
@@ -39,6 +41,7 @@ class ScenarioScores(NamedTuple):
     asked_weight: np.ndarray
     gradient: np.ndarray
     noise: np.ndarray
+    anchor_weight: np.ndarray
 
 
 def scenario_scores(
@@ -96,7 +99,7 @@ def scenario_scores(
     n_asked, n_weighted = np.zeros(shape, dtype=int), np.zeros(shape, dtype=int)
     naive, naive_weight = np.full(shape, np.nan), np.zeros(shape)
     pirt, asked_weight, noise = np.empty(shape), np.empty(shape), np.empty(shape)
-    gradient = np.empty((*shape, n_dims))
+    gradient, anchors_weight = np.empty((*shape, n_dims)), np.empty(shape)
     for s in range(n_scenarios):
         members = np.flatnonzero(scenario == s)
         columns = np.flatnonzero(scenario[positions] == s)
@@ -119,6 +122,7 @@ def scenario_scores(
             noise[rows, s] = spread @ weight**2 - seen_spread @ asked**2
             asked_weight[rows, s] = seen @ asked
             n_asked[rows, s] = seen.sum(axis=1)
+            anchors_weight[rows, s] = seen @ np.where(naive_weights[columns] > 0, asked, 0.0)
             anchor_weight = seen * naive_weights[columns]
             n_weighted[rows, s] = (anchor_weight > 0).sum(axis=1)
             mass = anchor_weight.sum(axis=1)
@@ -128,7 +132,15 @@ def scenario_scores(
             naive_weight[rows, s][some] = (anchor_weight[some] ** 2).sum(axis=1) / mass[some] ** 2
     noise = np.maximum(noise, 0.0)
     return ScenarioScores(
-        n_asked, n_weighted, naive, naive_weight, pirt, asked_weight, gradient, noise
+        n_asked,
+        n_weighted,
+        naive,
+        naive_weight,
+        pirt,
+        asked_weight,
+        gradient,
+        noise,
+        anchors_weight,
     )
 
 
@@ -182,8 +194,8 @@ def combine(
     n_scenarios = found.pirt.shape[1]
     some = found.n_weighted > 0
     naive = np.where(some, found.naive, 0.0)  # without weight in the mixture where missing
-    # A sample can only be wrong about the share of the score that was not asked.
-    naive_variance = variance * found.naive_weight * (1.0 - found.asked_weight)
+    # A sample can only be wrong about the share of the score that is not in it.
+    naive_variance = variance * found.naive_weight * (1.0 - found.anchor_weight)
     naive_std = np.where(some, np.sqrt(np.maximum(naive_variance, 0.0)), np.nan)
     known_std = np.where(some, naive_std, 0.0)
 

@@ -15,7 +15,9 @@ def loop_variance(responses, weights):
         mass = sum(w for w, _ in seen)
         if mass > 0:
             mean = sum(w * y for w, y in seen) / mass
-            variances.append(sum(w * (y - mean) ** 2 for w, y in seen) / mass)
+            left = 1 - sum((w / mass) ** 2 for w, _ in seen)  # (n - 1) / n for equal weights
+            if left > 1e-9:
+                variances.append(sum(w * (y - mean) ** 2 for w, y in seen) / mass / left)
     return sum(variances) / len(variances)
 
 
@@ -32,13 +34,19 @@ def test_variance_is_the_weighted_variance_of_what_was_seen(monkeypatch, missing
     assert response_variance(responses, weights) == pytest.approx(expected, rel=1e-12)
 
 
-def test_variance_of_equal_weights_is_numpys_and_of_right_or_wrong_is_p_times_one_minus_p():
+def test_variance_of_equal_weights_is_numpys_sample_variance():
     rng = np.random.default_rng(1)
     responses = (rng.random((30, 50)) < 0.3).astype(float)
     computed = response_variance(responses, np.full(50, 1 / 50))
-    assert computed == pytest.approx(responses.var(axis=1).mean(), rel=1e-12)
-    share = responses.mean(axis=1)
-    assert computed == pytest.approx((share * (1 - share)).mean(), rel=1e-12)
+    assert computed == pytest.approx(responses.var(axis=1, ddof=1).mean(), rel=1e-12)
+
+
+def test_variance_of_few_answers_is_not_biased():
+    rng = np.random.default_rng(3)
+    responses = (rng.random((4000, 50)) < 0.3).astype(float)
+    order = rng.random(responses.shape).argsort(axis=1)
+    responses[order >= 2] = np.nan  # two answers a model
+    assert response_variance(responses, np.full(50, 1 / 50)) == pytest.approx(0.21, abs=0.01)
 
 
 def test_variance_does_not_depend_on_the_scale_of_the_weights_nor_on_unweighted_items():
@@ -51,11 +59,11 @@ def test_variance_does_not_depend_on_the_scale_of_the_weights_nor_on_unweighted_
 
 
 @pytest.mark.filterwarnings("error")
-def test_variance_without_any_response_or_of_constant_ones_is_zero():
-    assert response_variance(np.full((3, 4), np.nan), np.full(4, 0.25)) == 0.0
+def test_variance_is_the_largest_without_responses_and_never_zero():
+    assert response_variance(np.full((3, 4), np.nan), np.full(4, 0.25)) == 0.25
     only_unweighted = np.array([[1.0, np.nan], [0.0, np.nan]])
-    assert response_variance(only_unweighted, np.array([0.0, 1.0])) == 0.0
-    assert response_variance(np.ones((3, 4)), np.full(4, 0.25)) == 0.0
+    assert response_variance(only_unweighted, np.array([0.0, 1.0])) == 0.25
+    assert response_variance(np.ones((3, 4)), np.full(4, 0.25)) == 0.001
 
 
 class Recorder:

@@ -60,7 +60,8 @@ def loop_scores(case, row, s):
             noise += weights[i] ** 2 * p * (1 - p)
     asked_weight = sum(weights[i] for i in known)
     weighted = sum(anchor[i] > 0 for i in known)
-    return len(known), weighted, naive, naive_weight, pirt, asked_weight, gradient, noise
+    in_mean = sum(weights[i] for i in known if anchor[i] > 0)
+    return len(known), weighted, naive, naive_weight, pirt, asked_weight, gradient, noise, in_mean
 
 
 @pytest.mark.parametrize("seed", range(4))
