@@ -421,7 +421,11 @@ def _pack(estimator: GPIRTEstimator, info: dict, ids: list[str]) -> tuple[dict, 
             "mixing": estimator.mixing if estimator.mixing == "paper" else float(estimator.mixing),
             "ability": estimator.ability,
         },
-        "irt": {"n_dims": int(irt.n_dims), "abilities": irt.abilities},
+        "irt": {
+            "n_dims": int(irt.n_dims),
+            "abilities": irt.abilities,
+            "thresholds": None if irt.thresholds_ is None else irt.thresholds_.tolist(),
+        },
         "sklearn_irt_version": sklearn_irt_version,
     }
     return arrays, meta
@@ -470,8 +474,16 @@ def _unpack(arrays: dict, meta: dict) -> TinyBenchmark:
         *map(float, meta["response_range"]), learned=bool(meta["response_range_learned"])
     )
     settings, fitted_settings = meta["irt"], meta["estimator"]
-    irt = IRTRegressor(settings["n_dims"], abilities=settings["abilities"])
+    thresholds = settings.get("thresholds")
+    irt = IRTRegressor(
+        settings["n_dims"],
+        abilities=settings["abilities"],
+        response_model="fractional" if thresholds is None else "threshold",
+    )
     irt._validate_params()
+    irt.thresholds_ = None if thresholds is None else np.array(thresholds, dtype=float)
+    if thresholds is not None and irt.thresholds_.shape != (len(names),):
+        raise ValueError("thresholds are not one per scenario")
     irt.discrimination_, irt.difficulty_ = arrays["discrimination"], arrays["difficulty"]
     irt.prior_precision_, irt.ability_ = arrays["prior_precision"], arrays["ability"]
     irt.item_weights_, irt.scenarios_ = scenarios.weights, names

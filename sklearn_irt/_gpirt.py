@@ -29,14 +29,15 @@ from sklearn_irt.metrics import mean_win_rate, win_rate_error
 
 
 def _cached_bias(
-    responses, weights, index, n_dims, abilities, max_iter, tol, ability, seed
+    modelled, responses, weights, index, n_dims, abilities, max_iter, tol, ability, seed
 ) -> np.ndarray:
     """`prediction_bias` of arrays only, so that it can be cached."""
 
     def fit(part: np.ndarray):
         return fit_scenarios(part, index, n_dims, abilities, max_iter, tol, seed)[0]
 
-    return prediction_bias(responses, weights, fit, np.random.RandomState(seed), ability)
+    rng = np.random.RandomState(seed)
+    return prediction_bias(modelled, weights, fit, rng, ability, truth=responses)
 
 
 class GPIRTEstimator(RegressorMixin, BaseEstimator):
@@ -199,6 +200,7 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         weights[scenarios.index, np.arange(responses.shape[1])] = scenarios.weights
         cached = check_memory(self.memory or self.irt_.memory).cache(_cached_bias)
         self.bias_ = cached(
+            self.irt_._modelled(responses),
             responses,
             weights,
             scenarios.index,
@@ -351,7 +353,10 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         items = self.irt_.discrimination_, self.irt_.difficulty_
         asked = tuple(parameter[positions] for parameter in items)
         abilities = abilities_with_warning(
-            self.ability, answers, *asked, self.irt_.prior_precision_
+            self.ability,
+            self.irt_._modelled(answers, positions),
+            *asked,
+            self.irt_.prior_precision_,
         )
         scenarios = self._scenarios
         found = scenario_scores(

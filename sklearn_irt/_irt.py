@@ -35,6 +35,7 @@ from sklearn_irt.kernels.logistic import (
     response_probabilities,
     row_blocks,
 )
+from sklearn_irt.kernels.threshold import response_threshold, right_or_wrong
 
 
 def fit_scenarios(
@@ -118,6 +119,9 @@ class IRTRegressor(
     tol : float, default=1e-5
         The fit has converged when a round raises the lower bound of the log-evidence by less
         than `tol` per observed response.
+    response_model : {"fractional", "threshold"}, default="fractional"
+        Responses that are not 0 or 1 enter as they are, or as right or wrong by the threshold of
+        their scenario (the paper, section 4.3).
     response_range : (low, high), default=None
         Lowest and highest possible response. None: [0, 1] where all training responses lie in
         it, else their minimum and maximum, with a warning.
@@ -158,6 +162,9 @@ class IRTRegressor(
     n_iter_ : int
         Rounds of the slowest fit.
     converged_ : bool
+    thresholds_ : ndarray of shape (n_scenarios,)
+        Responses of at least so much, on the scale of [0, 1], count as right; None with
+        ``response_model="fractional"``.
     item_weights_ : ndarray of shape (n_items,)
         Weight of each item in its scenario's score.
     scenarios_ : tuple of str
@@ -200,6 +207,7 @@ class IRTRegressor(
         "n_dims": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
+        "response_model": [StrOptions({"fractional", "threshold"})],
         "response_range": ["array-like", None],
         "scenarios": ["array-like", None],
         "abilities": [StrOptions({"correlated", "separate", "joint"})],
@@ -216,6 +224,7 @@ class IRTRegressor(
         *,
         max_iter: int = 200,
         tol: float = 1e-5,
+        response_model: str = "fractional",
         response_range=None,
         scenarios=None,
         abilities: str = "correlated",
@@ -228,6 +237,7 @@ class IRTRegressor(
         self.n_dims = n_dims
         self.max_iter = max_iter
         self.tol = tol
+        self.response_model = response_model
         self.response_range = response_range
         self.scenarios = scenarios
         self.abilities = abilities
@@ -267,6 +277,9 @@ class IRTRegressor(
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         if len(responses) <= 2000:
             seed = 0  # of no influence there: one cache entry for every seed
+        self._scenario_index, self._bounds = scenarios.index, bounds
+        self.thresholds_ = self._find_thresholds(responses, scenarios)
+        responses = self._modelled(responses)
         cached = check_memory(self.memory).cache(fit_scenarios, ignore=["n_jobs", "verbose"])
         model, stacked, fits = cached(
             responses,
@@ -292,8 +305,6 @@ class IRTRegressor(
         self.converged_ = all(fit.converged for fit in fits)
         self.item_weights_ = scenarios.weights
         self.scenarios_ = scenarios.names
-        self._scenario_index = scenarios.index
-        self._bounds = bounds
         if not self.converged_ and self.tol > 0:
             warnings.warn(
                 f"the lower bound still rose by more than tol={self.tol:g} per response after "
@@ -303,6 +314,26 @@ class IRTRegressor(
             )
         return self
 
+    def _find_thresholds(self, responses: np.ndarray, scenarios: Scenarios) -> np.ndarray | None:
+        if self.response_model == "fractional":
+            return None
+        parts = [responses[:, members] for members in _members(scenarios.index)]
+        thresholds = np.array([response_threshold(part) for part in parts])
+        for name, part, threshold in zip(scenarios.names, parts, thresholds, strict=True):
+            varied = np.fmin.reduce(part, axis=None) < np.fmax.reduce(part, axis=None)
+            if varied and threshold <= np.fmin.reduce(part, axis=None):
+                raise ValueError(
+                    f'response_model="threshold" puts every response of the scenario {name!r} on '
+                    'one side; use response_model="fractional"'
+                )
+        return thresholds
+
+    def _modelled(self, responses: np.ndarray, positions: Any = slice(None)) -> np.ndarray:
+        """Responses in [0, 1] to the items at `positions` as the model sees them."""
+        if self.thresholds_ is None:
+            return responses
+        return right_or_wrong(responses, self.thresholds_[self._scenario_index[positions]])
+
     def _read(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         return to_unit(read_responses(self, X, reset=False), self._bounds, X)
@@ -311,7 +342,7 @@ class IRTRegressor(
         """Abilities of responses in [0, 1] to the items at `positions`."""
         return abilities_with_warning(
             self.ability,
-            responses,
+            self._modelled(responses, positions),
             self.discrimination_[positions],
             self.difficulty_[positions],
             self.prior_precision_,
@@ -423,7 +454,7 @@ class IRTRegressor(
         for known in (half, ~half):
             ability = self._abilities(responses[:, known], known).ability
             for rows in row_blocks(len(responses), responses.shape[1]):
-                judged = responses[rows][:, ~known]
+                judged = self._modelled(responses[rows][:, ~known], ~known)
                 logit = ability[rows] @ self.discrimination_[~known].T - self.difficulty_[~known]
                 likelihood = judged * logit - np.logaddexp(0.0, logit)
                 observed = ~np.isnan(judged)

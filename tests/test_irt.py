@@ -2,11 +2,13 @@
 
 import warnings
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import approx_fprime, minimize
 from scipy.special import expit
+from scipy.stats import kendalltau
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_irt import IRTRegressor
@@ -354,3 +356,40 @@ def test_names_of_the_output(data, fitted):
     assert isinstance(table, pd.DataFrame)
     assert list(table.index) == list(data.responses.index)
     np.testing.assert_allclose(table, fitted.transform(data.responses.to_numpy()))
+
+
+def test_threshold_is_the_fit_of_right_or_wrong():
+    data = make_responses(
+        n_models=40, scenarios={"a": 30, "b": 20}, response="fractional", random_state=0
+    )
+    labels, X = data["items"]["scenario"], data.responses.to_numpy()
+    irt = IRTRegressor(2, scenarios=labels, response_model="threshold").fit(X)
+    index = np.repeat([0, 1], [30, 20])
+    binary = (X >= irt.thresholds_[index]).astype(float)
+    for s, members in enumerate([slice(0, 30), slice(30, 50)]):
+        surplus = binary[:, members].sum() - X[:, members].sum()
+        assert abs(surplus) <= 0.5, s
+    same = IRTRegressor(2, scenarios=labels).fit(binary)
+    np.testing.assert_array_equal(irt.discrimination_, same.discrimination_)
+    np.testing.assert_array_equal(irt.transform(X), same.transform(binary))
+    assert irt.score(X) == same.score(binary)
+    assert IRTRegressor(2).fit(X).thresholds_ is None
+
+
+def test_threshold_that_separates_nothing_is_refused():
+    X = np.full((10, 6), 0.9)
+    X[0, 0] = 0.95
+    X[1:, 1] = 1.0
+    X[:, 2:] = 0.99
+    with pytest.raises(ValueError, match="scenario 'all' on one side"):
+        IRTRegressor(1, response_model="threshold").fit(np.clip(X, 0.99, 1.0))
+
+
+def test_most_cells_missing_keeps_the_order_of_abilities(shared):
+    full = joblib.load(shared / "data" / "benchmark_prediction" / "ifeval.jbl").astype(float)
+    sparse = full.copy()
+    sparse[np.random.default_rng(0).random(full.shape) < 0.7] = np.nan
+    first = [IRTRegressor(5).fit(X).ability_[:, 0] for X in (full, sparse)]
+    assert kendalltau(*first).statistic > 0.9
+    score = [IRTRegressor(5).fit(X).predict(X) for X in (full, sparse)]
+    assert kendalltau(*score).statistic > 0.9

@@ -66,6 +66,7 @@ def prediction_bias(
     fit: Callable[[np.ndarray], ItemModel],
     random_state: np.random.RandomState,
     ability: str = "map",
+    truth: np.ndarray | None = None,
 ) -> np.ndarray:
     """Error of the IRT model's predicted scores on models that it was not fitted on.
 
@@ -82,6 +83,9 @@ def prediction_bias(
         From responses to the fitted items.
     random_state : RandomState
     ability : {"map", "mle"}
+    truth : ndarray of shape (n_models, n_items), optional
+        Responses whose mean is the score, where the model was fitted to others (right or wrong by
+        a threshold).
 
     Returns
     -------
@@ -117,6 +121,8 @@ def prediction_bias(
         predicted = response_probabilities(
             theta, model.discrimination[rest], model.difficulty[rest]
         )
+        if truth is not None:
+            known = np.asarray(truth[rows], dtype=float)
         difference = known[:, rest] - predicted
         observed = ~np.isnan(difference)
         mass = observed @ scenario_weights[:, rest].T

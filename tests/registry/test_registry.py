@@ -30,8 +30,11 @@ def test_bundled_benchmarks_work_offline_and_beat_random_items(name):
     assert heldout["splits"] == 5
     for scenario in tiny.estimator.scenarios_:
         assert len(tiny.anchors(scenario)) == 100
-        assert 0 < heldout["mean"][scenario] <= heldout["random_mean"][scenario]
+        # Five splits of one scenario leave noise of some tenths of a point.
+        assert 0 < heldout["mean"][scenario] <= heldout["random_mean"][scenario] + 0.2
         assert heldout["mean"][scenario] <= heldout["worst"][scenario]
+    ours, random = (np.mean(list(heldout[kind].values())) for kind in ("mean", "random_mean"))
+    assert ours < 0.85 * random
     names = tiny.estimator.training_models_
     assert len(set(names)) == len(names)
     assert "NullModel" not in names

@@ -1,0 +1,149 @@
+"""How far the estimated scores are off, on eleven public benchmarks: the table in docs/accuracy.rst.
+
+    python examples/accuracy.py --jobs 2
+    python examples/accuracy.py --datasets gsm,rte --seeds 1 --sizes 100
+
+Each benchmark's models are split at random, five times; a quarter are new. The other models
+train, and the new ones answer the anchors only. The data is downloaded once and cached.
+"""
+
+import argparse
+import sys
+import tempfile
+import warnings
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import make_pipeline
+from threadpoolctl import threadpool_limits
+
+from sklearn_irt import AnchorSelector, GPIRTEstimator
+from sklearn_irt.datasets import fetch_glue, fetch_helm_lite, fetch_open_llm
+
+FETCHERS = {
+    "commonsense": fetch_helm_lite,
+    "gsm": fetch_helm_lite,
+    "math": fetch_helm_lite,
+    "med_qa": fetch_helm_lite,
+    "mmlu": fetch_helm_lite,
+    "arc_challenge": fetch_open_llm,
+    "ifeval": fetch_open_llm,
+    "musr": fetch_open_llm,
+    "rte": fetch_glue,
+    "mrpc": fetch_glue,
+    "sst2": fetch_glue,
+}
+METHODS = ["random", "correctness", "irt"]
+ESTIMATES = ["naive", "pirt", "gpirt"]
+SIZES = [30, 60, 100]
+N_DIMS = 5
+COVERAGE = 0.9
+
+
+def load(name: str) -> np.ndarray:
+    """Responses of one benchmark, without the models that got nothing right."""
+    responses = FETCHERS[name](name).responses.to_numpy()
+    return responses[responses.mean(axis=1) > 0]
+
+
+def split(n_models: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of the training models and of the new ones, a quarter."""
+    new = np.random.RandomState(seed).permutation(n_models)[: n_models // 4]
+    return np.setdiff1d(np.arange(n_models), new), new
+
+
+def measure(name: str, responses: np.ndarray, seed: int, methods: list, sizes: list) -> list[dict]:
+    """Errors of every estimate on one split of one benchmark.
+
+    The score is the plain mean over the items, whatever subscenarios they belong to.
+    """
+    train, new = split(len(responses), seed)
+    truth = responses[new].mean(axis=1)
+    rows = []
+    # The IRT model depends on neither the method nor the number of anchors: it is fitted once.
+    with tempfile.TemporaryDirectory() as memory, threadpool_limits(limits=1):
+        for method in methods:
+            for size in sizes:
+                selector = AnchorSelector(
+                    size, method=method, n_dims=N_DIMS, memory=memory, random_state=seed
+                )
+                pipe = make_pipeline(selector, GPIRTEstimator(random_state=seed))
+                with warnings.catch_warnings():
+                    # The cap on the rounds is part of what is measured.
+                    warnings.simplefilter("ignore", ConvergenceWarning)
+                    pipe.fit(responses[train])
+                answers = pipe[0].transform(responses[new])
+                for estimate in ESTIMATES:
+                    pipe[1].set_params(estimate=estimate)
+                    low, high = pipe[1].predict_interval(answers, coverage=COVERAGE).T
+                    rows.append(
+                        {
+                            "dataset": name,
+                            "anchors": method,
+                            "estimate": estimate,
+                            "size": size,
+                            "error": np.abs(pipe[1].predict(answers) - truth).mean(),
+                            "covered": ((low <= truth) & (truth <= high)).mean(),
+                            "width": (high - low).mean(),
+                        }
+                    )
+    return rows
+
+
+def table(rows: pd.DataFrame, figure: str, methods: list) -> str:
+    """Mean over the benchmarks of the means over their splits; rows in the order of the docs."""
+    means = rows.pivot_table(index=["anchors", "estimate"], columns="size", values=figure)
+    means = means.reindex(pd.MultiIndex.from_product([methods, ESTIMATES], names=means.index.names))
+    return (100 * means).round(2).to_string()
+
+
+def main() -> None:
+    def names(known):
+        def read(text):
+            chosen = text.split(",")
+            for name in chosen:
+                if name not in known:
+                    raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(known)}")
+            return chosen
+
+        return read
+
+    def numbers(text):
+        return [int(number) for number in text.split(",")]
+
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seeds", type=int, default=5, help="splits of each benchmark")
+    parser.add_argument("--datasets", type=names(FETCHERS), default=list(FETCHERS))
+    parser.add_argument("--methods", type=names(METHODS), default=METHODS)
+    parser.add_argument("--sizes", type=numbers, default=SIZES, help="numbers of anchors")
+    parser.add_argument("--jobs", type=int, default=1, help="splits measured at a time")
+    options = parser.parse_args()
+
+    cells = [
+        delayed(measure)(name, responses, seed, options.methods, options.sizes)
+        for name in options.datasets
+        for responses in [load(name)]
+        for seed in range(options.seeds)
+    ]
+    rows = []
+    for done, found in enumerate(
+        Parallel(n_jobs=options.jobs, return_as="generator")(cells), start=1
+    ):
+        rows += found
+        print(f"{done}/{len(cells)} splits, {found[0]['dataset']}", file=sys.stderr, flush=True)
+    rows = pd.DataFrame(rows)
+    print(f"{', '.join(options.datasets)}; {options.seeds} random splits each")
+    for figure, title in {
+        "error": "mean absolute error of the estimated score, points of 100",
+        "covered": f"% of the new models inside their {COVERAGE:.0%} interval",
+        "width": "mean width of the interval, points of 100",
+    }.items():
+        print(f"\n{title}\n{table(rows, figure, options.methods)}")
+
+
+if __name__ == "__main__":
+    main()
