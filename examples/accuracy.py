@@ -1,4 +1,4 @@
-"""How far the estimated scores are off, on eleven public benchmarks: the table in docs/accuracy.rst.
+"""How far estimated scores are off on eleven public benchmarks: a table of docs/accuracy.rst.
 
     python examples/accuracy.py --jobs 2
     python examples/accuracy.py --datasets gsm,rte --seeds 1 --sizes 100

@@ -16,7 +16,7 @@ print(tiny, "\n")
 irt = tiny.estimator.irt_
 known = list(tiny.estimator.training_models_).index("meta/llama-2-70b")
 probability = response_probabilities(irt.ability_[[known]], irt.discrimination_, irt.difficulty_)
-everything = (np.random.default_rng(0).random(probability.shape) < probability).astype(float)[0]
+everything = (np.random.default_rng(1).random(probability.shape) < probability).astype(float)[0]
 
 # What you would do: ask the model these items only, and hand in {item id: score}.
 responses = dict(zip(tiny.items["item"], everything, strict=True))
