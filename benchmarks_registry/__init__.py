@@ -1,9 +1,10 @@
 """Pretrained tiny benchmarks: load one, or save and share one's own."""
 
-from benchmarks_registry._benchmark import TinyBenchmark, save_benchmark
+from benchmarks_registry._benchmark import TinyBenchmark
 from benchmarks_registry._evaluate import evaluate
 from benchmarks_registry._format import BenchmarkFileError
 from benchmarks_registry._registry import list_benchmarks, load_benchmark
+from benchmarks_registry._storage import save_benchmark
 
 __all__ = [
     "BenchmarkFileError",

@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import Bunch
 from threadpoolctl import threadpool_limits
 
-from benchmarks_registry._benchmark import save_benchmark
+from benchmarks_registry._storage import save_benchmark
 from sklearn_irt import AnchorSelector, GPIRTEstimator
 from sklearn_irt.datasets import (
     fetch_alpaca_eval,

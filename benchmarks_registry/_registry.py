@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from benchmarks_registry._benchmark import TinyBenchmark, read_benchmark
+from benchmarks_registry._benchmark import TinyBenchmark
 from benchmarks_registry._release import CITATION, LICENCE, RELEASED, canonical_name, load_released
+from benchmarks_registry._storage import read_benchmark
 
 BUNDLED_FOLDER = Path(__file__).parent / "parameters"
 FOLDER_VARIABLE = "SKLEARN_IRT_BENCHMARKS"

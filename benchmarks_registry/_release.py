@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from benchmarks_registry._benchmark import TinyBenchmark, _unpack, read_benchmark
+from benchmarks_registry._benchmark import TinyBenchmark
 from benchmarks_registry._format import BenchmarkFileError, write_benchmark_file
+from benchmarks_registry._storage import _unpack, read_benchmark
 from sklearn_irt import __version__ as sklearn_irt_version
 from sklearn_irt.datasets._files import (
     DatasetUnavailableError,

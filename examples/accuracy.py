@@ -110,13 +110,19 @@ def main() -> None:
 
         return read
 
+    def positive(text):
+        number = int(text)
+        if number < 1:
+            raise argparse.ArgumentTypeError(f"{number} is not positive")
+        return number
+
     def numbers(text):
-        return [int(number) for number in text.split(",")]
+        return [positive(number) for number in text.split(",")]
 
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seeds", type=int, default=5, help="splits of each benchmark")
+    parser.add_argument("--seeds", type=positive, default=5, help="splits of each benchmark")
     parser.add_argument("--datasets", type=names(FETCHERS), default=list(FETCHERS))
     parser.add_argument("--methods", type=names(METHODS), default=METHODS)
     parser.add_argument("--sizes", type=numbers, default=SIZES, help="numbers of anchors")

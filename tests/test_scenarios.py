@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
 
 from sklearn_irt import AnchorSelector, GPIRTEstimator, IRTRegressor
 from sklearn_irt._scenarios import read_scenarios
@@ -179,3 +180,36 @@ def test_anchors_are_as_good_in_another_order_of_the_items(method, data):
         assert len(set(order[selector.anchors_])) == 40
         errors.append(np.abs(np.asarray(anchored) @ selector.weights_ - truth).mean())
     assert max(errors) < 0.07 and abs(errors[0] - errors[1]) < 0.02
+
+
+@pytest.mark.slow
+def test_the_leaderboard_at_real_size():
+    """Six scenarios of 28,659 items, one of them with the 57 subjects of MMLU."""
+    subjects = {f"subject {i}": 246 if i < 56 else 266 for i in range(57)}
+    sizes = {
+        "truthfulqa": 817,
+        "gsm8k": 1319,
+        "winogrande": 1267,
+        "arc": 1172,
+        "hellaswag": 10042,
+        "mmlu": subjects,
+    }
+    data = make_responses(120, scenarios=sizes, n_dims=2, random_state=0)
+    labels = data["items"][["scenario", "subscenario"]]
+    train, new = data.responses[:90], data.responses[90:]
+    errors = {}
+    for method in ("random", "irt"):
+        pipe = make_pipeline(
+            AnchorSelector(100, n_dims=2, method=method, scenarios=labels, random_state=0),
+            GPIRTEstimator(random_state=0),
+        ).fit(train)
+        assert len(pipe[0].anchors_) == 600
+        answers = pipe[0].transform(new)
+        score, std = pipe[1].predict(answers, return_std=True)
+        errors[method] = np.abs(score - data.scores[90:]).mean()
+        assert 0.005 < std.mean() < 0.03
+    assert max(errors.values()) < 0.015
+    subject = labels["subscenario"].to_numpy()[pipe[0].anchors_]
+    assert pipe[1].scenarios_ == tuple(sizes)
+    counts = pd.Series(subject).dropna().value_counts()
+    assert len(counts) > 35  # clusters spread over the subjects without being told to
