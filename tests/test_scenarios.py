@@ -197,6 +197,7 @@ def test_the_leaderboard_at_real_size():
     data = make_responses(120, scenarios=sizes, n_dims=2, random_state=0)
     labels = data["items"][["scenario", "subscenario"]]
     train, new = data.responses[:90], data.responses[90:]
+    hellaswag = new.loc[:, (labels["scenario"] == "hellaswag").to_numpy()].mean(axis=1)
     errors = {}
     for method in ("random", "irt"):
         pipe = make_pipeline(
@@ -206,9 +207,13 @@ def test_the_leaderboard_at_real_size():
         assert len(pipe[0].anchors_) == 600
         answers = pipe[0].transform(new)
         score, std = pipe[1].predict(answers, return_std=True)
-        errors[method] = np.abs(score - data.scores[90:]).mean()
+        assert np.abs(score - data.scores[90:]).mean() < 1.2 * std.mean()
+        for kind in ("gpirt", "naive"):
+            each = pipe[1].set_params(estimate=kind).predict_scenarios(answers)["hellaswag"]
+            errors[method, kind] = np.abs(each - hellaswag).mean()
         assert 0.005 < std.mean() < 0.03
-    assert max(errors.values()) < 0.015
+    assert errors["random", "gpirt"] < 0.7 * errors["random", "naive"]
+    assert errors["irt", "gpirt"] < 0.7 * errors["random", "naive"]
     subject = labels["subscenario"].to_numpy()[pipe[0].anchors_]
     assert pipe[1].scenarios_ == tuple(sizes)
     counts = pd.Series(subject).dropna().value_counts()
