@@ -209,8 +209,8 @@ def test_the_leaderboard_at_real_size():
         score, std = pipe[1].predict(answers, return_std=True)
         assert np.abs(score - data.scores[90:]).mean() < 1.2 * std.mean()
         for kind in ("gpirt", "naive"):
-            each = pipe[1].set_params(estimate=kind).predict_scenarios(answers)["hellaswag"]
-            errors[method, kind] = np.abs(each - hellaswag).mean()
+            each = pipe[1].set_params(estimate=kind).predict_scenarios(answers)["hellaswag"].array
+            errors[method, kind] = np.abs(each - hellaswag.array).mean()
         assert 0.005 < std.mean() < 0.03
     assert errors["random", "gpirt"] < 0.7 * errors["random", "naive"]
     assert errors["irt", "gpirt"] < 0.7 * errors["random", "naive"]
