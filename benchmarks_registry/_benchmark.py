@@ -70,6 +70,8 @@ class TinyBenchmark:
         self._answer_order = answer_order
         self._asked = estimator.anchors_[answer_order]
         self._anchor_ids = items["item"].iloc[self._asked].tolist()
+        self._weights = np.zeros(len(items))
+        self._weights[estimator.anchors_] = estimator.weights_
 
     def anchors(self, scenario: str | None = None) -> list[str]:
         """Ids of the items to ask, in the order of an answer array.
@@ -134,17 +136,17 @@ class TinyBenchmark:
                 UserWarning,
                 stacklevel=2,
             )
-        single, frame = self._by_id(answers)
-        estimator = self.estimator
-        positions = np.array([self._position[item] for item in frame.columns], dtype=int)
+        if isinstance(answers, (Mapping, pd.Series, pd.DataFrame)):
+            single, given = self._by_id(answers)
+            positions = np.array([self._position[item] for item in given.columns], dtype=int)
+        else:
+            single, given = self._in_order(answers)
+            positions = self._asked
         order = np.argsort(positions)
-        values = self._values(frame)[:, order]
-        positions = positions[order]
-        weights = np.zeros(len(self.items))
-        weights[estimator.anchors_] = estimator.weights_
-        found = estimator._estimates_at(values, positions, weights[positions])
-        table = estimator._table(found, model_names(frame, len(frame)), coverage)
-        return table.droplevel("model") if single else table
+        values, positions = self._values(given)[:, order], positions[order]
+        found = self.estimator._estimates_at(values, positions, self._weights[positions])
+        models = None if single else model_names(given, len(given))
+        return self.estimator._table(found, models, coverage)
 
     def _by_id(self, answers: Any) -> tuple[bool, pd.DataFrame]:
         """Whether the answers are one model's, and the answers with item ids as columns."""
@@ -152,15 +154,13 @@ class TinyBenchmark:
         if isinstance(answers, pd.DataFrame):
             frame = answers
             tidy = {"item", "score"} <= set(answers.columns)
-            if tidy and not {"item", "score"} <= set(self._position):
+            if tidy and not {"item", "score"} <= self._position.keys():
                 frame = self._from_tidy(answers)
         elif isinstance(answers, pd.Series):
             frame = pd.DataFrame([answers.tolist()], columns=answers.index)
-        elif isinstance(answers, Mapping):
-            frame = pd.DataFrame([list(answers.values())], columns=list(answers), dtype=object)
         else:
-            return self._in_order(answers)
-        if not set(frame.columns) <= set(self._position):
+            frame = pd.DataFrame([list(answers.values())], columns=list(answers), dtype=object)
+        if not set(frame.columns) <= self._position.keys():
             frame = frame.set_axis([str(item) for item in frame.columns], axis=1)
         if not frame.columns.is_unique:
             twice = frame.columns[frame.columns.duplicated()][0]
@@ -185,7 +185,8 @@ class TinyBenchmark:
             )
         return table.pivot(index="model", columns="item", values="score")
 
-    def _in_order(self, answers: Any) -> tuple[bool, pd.DataFrame]:
+    def _in_order(self, answers: Any) -> tuple[bool, np.ndarray]:
+        """Whether the answers are one model's, and the answers in the order of `anchors()`."""
         try:
             array = np.asarray(as_numbers(answers), dtype=float)
         except (TypeError, ValueError) as error:
@@ -198,18 +199,18 @@ class TinyBenchmark:
                 f"answers have shape {array.shape}, but {self.name} asks "
                 f"{len(self._anchor_ids)} items of a model ({expected})"
             )
-        return array.ndim == 1, pd.DataFrame(np.atleast_2d(array), columns=self._anchor_ids)
+        return array.ndim == 1, np.atleast_2d(array)
 
-    def _values(self, frame: pd.DataFrame) -> np.ndarray:
+    def _values(self, given: pd.DataFrame | np.ndarray) -> np.ndarray:
         """Answers on the scale of [0, 1]."""
-        if not len(frame):
+        if not len(given):
             raise ValueError("answers hold no model")
-        values = as_numbers(frame).to_numpy(dtype=float)
+        values = np.asarray(as_numbers(given), dtype=float)
         infinite = np.isinf(values)
         if infinite.any():
             row, column = np.argwhere(infinite)[0]
-            raise ValueError(f"answers are infinite at {describe_cell(frame, row, column)}")
-        return to_unit(values, self.estimator._bounds, frame)
+            raise ValueError(f"answers are infinite at {describe_cell(given, row, column)}")
+        return to_unit(values, self.estimator._bounds, given)
 
     def describe(self) -> pd.DataFrame:
         """Size of each scenario, its anchors, and the errors measured on held-out models.

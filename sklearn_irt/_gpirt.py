@@ -502,7 +502,8 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         found = self._estimates(X)
         return self._table(found, model_names(X, len(found.n_asked)), coverage)
 
-    def _table(self, found: Estimates, models: np.ndarray, coverage: float) -> pd.DataFrame:
+    def _table(self, found: Estimates, models: np.ndarray | None, coverage: float) -> pd.DataFrame:
+        """The table of `predict_table`; without `models`, of one model, by scenario only."""
         names = list(self.scenarios_)
         several = len(names) > 1 or self.aggregate != "mean"
 
@@ -518,9 +519,12 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         std = rows(self._bounds.width * found.stds[self.estimate], overall[self.estimate][1])
         interval = self._interval(figures[self.estimate], std, coverage)
         names += [OVERALL] if several else []
-        index = pd.MultiIndex.from_arrays(
-            [np.repeat(models, len(names)), names * len(models)], names=["model", "scenario"]
-        )
+        if models is None:
+            index = pd.Index(names, name="scenario")
+        else:
+            index = pd.MultiIndex.from_arrays(
+                [np.repeat(models, len(names)), names * len(models)], names=["model", "scenario"]
+            )
         columns = {
             "answered": answered,
             **figures,

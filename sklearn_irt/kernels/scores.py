@@ -104,7 +104,8 @@ def scenario_scores(
         members = np.flatnonzero(scenario == s)
         columns = np.flatnonzero(scenario[positions] == s)
         local = np.searchsorted(members, positions[columns])
-        weight, loadings, threshold = weights[members], discrimination[members], difficulty[members]
+        own = slice(None) if len(members) == len(weights) else members  # a view where it can be
+        weight, loadings, threshold = weights[own], discrimination[own], difficulty[own]
         for rows in row_blocks(n_models, len(members)):
             known = np.asarray(responses[rows][:, columns], dtype=float)
             seen = ~np.isnan(known)
