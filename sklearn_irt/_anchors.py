@@ -1,6 +1,7 @@
 """AnchorSelector: the k weighted items of every scenario that are worth asking."""
 
 import warnings
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any
@@ -332,13 +333,11 @@ class AnchorSelector(SelectorMixin, BaseEstimator):
         """
         self._validate_params()
         responses = self._fit(X)
-        context = AnchorContext(
-            **{
-                **{f: getattr(self._context, f) for f in AnchorContext.__dataclass_fields__},
-                # A copy: the matrix is the caller's, who may change it before the next step.
-                "responses": responses.copy(),
-                "models": model_names(X, len(responses)),
-            }
+        context = replace(
+            self._context,
+            # A copy: the matrix is the caller's, who may change it before the next step.
+            responses=responses.copy(),
+            models=model_names(X, len(responses)),
         )
         return attach(super().transform(_dense(X)), context)
 

@@ -1,6 +1,6 @@
 """What AnchorSelector hands to the next step of a Pipeline, and nothing more."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -35,19 +35,7 @@ class AnchorContext:
     @cached_property
     def digest(self) -> str:
         """Hash of everything that a following step could depend on."""
-        return joblib.hash(
-            [
-                self.anchors,
-                self.weights,
-                self.gain,
-                self.scenarios,
-                self.bounds,
-                self.irt,
-                self.item_names,
-                self.responses,
-                self.models,
-            ]
-        )
+        return joblib.hash([getattr(self, field.name) for field in fields(self)])
 
     def __copy__(self) -> "AnchorContext":
         return self
