@@ -48,10 +48,16 @@ def fit_scenarios(
     seed: int,
     n_jobs: int | None = None,
     verbose: int = 0,
+    strata: np.ndarray | None = None,
 ) -> tuple[ItemModel, StackedAbilities, list[CaviFit]]:
-    """Fit the IRT model of every scenario and stack them; see `IRTRegressor`."""
+    """Fit the IRT model of every scenario and stack them; see `IRTRegressor`.
+
+    `strata` of shape (n_items,) numbers the subscenarios within each scenario; the items of each
+    have a prior mean of their own. None: those of a fit share one.
+    """
     n_items = responses.shape[1]
     parts = [np.arange(n_items)] if abilities == "joint" else _members(index)
+    groups = None if strata is None else index * (strata.max() + 1) + strata
 
     def progress(part: int):
         def report(n_iter: int, bound: float) -> None:
@@ -65,6 +71,7 @@ def fit_scenarios(
         delayed(fit_cavi)(
             responses if len(parts) == 1 else responses[:, members],
             n_dims,
+            groups=None if groups is None else groups[members],
             max_iter=max_iter,
             tol=tol,
             random_state=seed,
@@ -182,7 +189,7 @@ class IRTRegressor(
     Notes
     -----
     A row without any response gets the prior's mean ability; an item without any response gets
-    the mean of the items.
+    the mean of the items of its subscenario.
 
     References
     ----------
@@ -291,6 +298,7 @@ class IRTRegressor(
             seed,
             n_jobs=self.n_jobs,
             verbose=self.verbose,
+            strata=scenarios.strata,
         )
         self.discrimination_, self.difficulty_, self.prior_precision_ = model
         self.ability_, self.ability_covariance_, _ = stacked
@@ -340,13 +348,15 @@ class IRTRegressor(
 
     def _abilities(self, responses: np.ndarray, positions: Any = slice(None)) -> Abilities:
         """Abilities of responses in [0, 1] to the items at `positions`."""
-        return abilities_with_warning(
+        fit = estimate_abilities(
             self.ability,
             self._modelled(responses, positions),
             self.discrimination_[positions],
             self.difficulty_[positions],
             self.prior_precision_,
         )
+        warn_if_bounded(fit.bounded)
+        return fit
 
     def transform(self, X: Any) -> np.ndarray:
         """Abilities of models.
@@ -489,15 +499,13 @@ def check_ignored_target(y: Any, n_models: int) -> np.ndarray | None:
     return y
 
 
-def abilities_with_warning(kind: str, responses: np.ndarray, *items: np.ndarray) -> Abilities:
-    """`estimate_abilities`, with a warning where a maximum-likelihood ability is not finite."""
-    fit = estimate_abilities(kind, responses, *items)
-    if fit.bounded.any():
+def warn_if_bounded(bounded: np.ndarray, stacklevel: int = 3) -> None:
+    """Warn where a maximum-likelihood ability is not finite."""
+    if bounded.any():
         warnings.warn(
-            f"{fit.bounded.sum()} of {len(responses)} models have no finite maximum-likelihood "
+            f"{bounded.sum()} of {len(bounded)} models have no finite maximum-likelihood "
             "ability (all answers right, all wrong, or separable): its norm is held at 10; "
             'ability="map" has no such limit',
             UserWarning,
-            stacklevel=4,
+            stacklevel=stacklevel + 1,
         )
-    return fit

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_irt import IRTRegressor
 from sklearn_irt.datasets import make_responses
+from sklearn_irt.kernels.cavi import fit_cavi
 
 
 @pytest.fixture(scope="module")
@@ -150,8 +151,42 @@ def test_kinds_of_abilities_of_several_scenarios(scenarios):
     )
     alone = IRTRegressor(2).fit(scenarios.responses.iloc[:, :40])
     np.testing.assert_allclose(fits["separate"].discrimination_[:40, :2], alone.discrimination_)
+    grouped = fit_cavi(
+        scenarios.responses.to_numpy(), 2, groups=np.repeat([0, 1], [40, 60]), max_iter=200
+    )
+    np.testing.assert_allclose(fits["joint"].discrimination_, grouped.discrimination)
     plain = IRTRegressor(2).fit(scenarios.responses)
-    np.testing.assert_allclose(fits["joint"].discrimination_, plain.discrimination_)
+    assert np.abs(fits["joint"].difficulty_ - plain.difficulty_).max() > 1e-3
+
+
+@pytest.mark.parametrize("abilities", ["correlated", "joint"])
+def test_the_items_of_every_subscenario_have_a_prior_mean_of_their_own(abilities):
+    sizes = {"a": {"x": 25, "y": 15}, "b": {"x": 20, "z": 30}}
+    data = make_responses(60, n_dims=2, scenarios=sizes, random_state=0)
+    pairs = data["items"][["scenario", "subscenario"]]
+    irt = IRTRegressor(2, scenarios=pairs, abilities=abilities).fit(data.responses)
+    groups = np.repeat([0, 1, 2, 3], [25, 15, 20, 30])
+    items = [np.arange(90)] if abilities == "joint" else [np.arange(40), np.arange(40, 90)]
+    for part, members in enumerate(items):
+        responses = data.responses.to_numpy()[:, members]
+        alone = fit_cavi(responses, 2, groups=groups[members], max_iter=200)
+        block = irt.discrimination_[members, 2 * part : 2 * part + 2]
+        np.testing.assert_allclose(block, alone.discrimination)
+        np.testing.assert_allclose(irt.difficulty_[members], alone.difficulty)
+
+
+def test_an_item_without_answers_gets_the_mean_of_its_subscenario():
+    sizes = {"a": {"easy": 40, "hard": 40}}
+    data = make_responses(80, n_dims=1, scenarios=sizes, random_state=0)
+    responses = data.responses.to_numpy().copy()
+    responses[:, :40] = np.maximum(responses[:, :40], data.responses.to_numpy()[:, 40:])
+    responses[:, [3, 43]] = np.nan
+    pairs = data["items"][["scenario", "subscenario"]]
+    irt = IRTRegressor(1, scenarios=pairs).fit(responses)
+    for item, others in ((3, range(40)), (43, range(40, 80))):
+        mean = np.mean([irt.difficulty_[i] for i in others if i != item])
+        assert irt.difficulty_[item] == pytest.approx(mean, abs=0.05)
+    assert irt.difficulty_[43] > irt.difficulty_[3] + 0.5
 
 
 def test_what_is_asked_in_one_scenario_sharpens_the_other(scenarios, correlated):

@@ -12,8 +12,8 @@ from sklearn_irt.kernels.logistic import pack, unpack
 
 # Cells of the response matrix that are worked on at a time.
 BLOCK_CELLS = 1_000_000
-# Prior of the items' mean: N(0, MEAN_VARIANCE). Prior of their precision: Wishart with the
-# inverse scale WISHART_SCALE * I and d + 3 degrees of freedom.
+# Prior of the mean of every group of items: N(0, MEAN_VARIANCE). Prior of their precision:
+# Wishart with the inverse scale WISHART_SCALE * I and d + 3 degrees of freedom.
 MEAN_VARIANCE = 100.0
 WISHART_SCALE = 2.0
 
@@ -29,8 +29,8 @@ class CaviFit(NamedTuple):
         Of (discrimination, difficulty).
     ability : ndarray of shape (n_models, n_dims)
     ability_covariance : ndarray of shape (n_models, n_dims, n_dims)
-    item_mean : ndarray of shape (n_dims + 1,)
-        Posterior mean of the items' prior mean.
+    item_mean : ndarray of shape (n_groups, n_dims + 1)
+        Posterior means of the items' prior means, by ascending number of the group.
     item_precision : ndarray of shape (n_dims + 1, n_dims + 1)
         Posterior mean of the items' prior precision.
     lower_bounds : ndarray of shape (n_iter,)
@@ -61,6 +61,7 @@ def fit_cavi(
     responses: np.ndarray,
     n_dims: int,
     *,
+    groups: np.ndarray | None = None,
     max_iter: int = 100,
     tol: float = 1e-5,
     random_state: np.random.RandomState | int | None = None,
@@ -69,16 +70,19 @@ def fit_cavi(
     """Fit abilities and items by coordinate ascent with Polya-Gamma augmentation.
 
     The model is ``P(y_li = 1) = sigmoid(a_i . theta_l - b_i)`` with theta_l ~ N(0, I),
-    (a_i, b_i) ~ N(mu, inverse(Lambda)), mu ~ N(0, 100 I) and Lambda ~ Wishart. Fractional
-    responses enter as a quasi-likelihood. All factors of the posterior are Gaussian with full
-    covariances, Lambda's is Wishart; every update is in closed form. The responses are read in
-    blocks of columns, once a round, so beside them only a fixed workspace is held.
+    (a_i, b_i) ~ N(mu_g, inverse(Lambda)) where g is the item's group, mu_g ~ N(0, 100 I) and
+    Lambda ~ Wishart. Fractional responses enter as a quasi-likelihood. All factors of the
+    posterior are Gaussian with full covariances, Lambda's is Wishart; every update is in closed
+    form. The responses are read in blocks of columns, once a round, so beside them only a fixed
+    workspace is held.
 
     Parameters
     ----------
     responses : ndarray of shape (n_models, n_items)
         In [0, 1], NaN where not asked. float32 responses are computed in float32.
     n_dims : int
+    groups : ndarray of shape (n_items,), int
+        Group of each item; the items of a group share their prior mean. None: one group.
     max_iter : int
         Rounds at most.
     tol : float
@@ -115,8 +119,9 @@ def fit_cavi(
     n_models, n_items = responses.shape
     blocks = column_blocks(n_models, n_items)
     dtype = np.float32 if responses.dtype == np.float32 else np.float64
+    group, members = _read_groups(groups, n_items)
     mean, covariance, ability, ability_cov = _start(responses, n_dims, blocks, dtype, random_state)
-    items = _moments(mean, covariance)
+    items = _moments(mean, covariance, members)
     hyper = _update_hyper(items)
     bound_hyper = _hyper_bound(items, _moments(ability, ability_cov), hyper)
     n_observed, lower_bounds, converged = 0, [], False
@@ -128,7 +133,7 @@ def fit_cavi(
         curvature = np.zeros((n_models, packed_z.shape[1]), dtype=np.float64)
         linear = np.zeros((n_models, n_dims + 1), dtype=np.float64)
         bound, n_observed = 0.0, 0
-        prior_linear = hyper.precision @ hyper.mean
+        prior_linear = hyper.mean @ hyper.precision
         for block in blocks:
             kappa, observed = _kappa(responses[:, block], dtype)
             second = pack(_second_moment(mean[block], covariance[block])).astype(dtype)
@@ -138,7 +143,8 @@ def fit_cavi(
             bound += float(np.einsum("ip,ip->", right_side, mean[block])) - log_cosh
             precision = unpack((weights.T @ packed_zz).astype(np.float64), n_dims + 1)
             covariance[block] = np.linalg.inv(precision + hyper.precision)
-            mean[block] = np.einsum("ipq,iq->ip", covariance[block], right_side + prior_linear)
+            right_side = right_side + prior_linear[group[block]]
+            mean[block] = np.einsum("ipq,iq->ip", covariance[block], right_side)
             second = pack(_second_moment(mean[block], covariance[block])).astype(dtype)
             curvature += weights @ second
             linear += kappa @ mean[block].astype(dtype)
@@ -148,7 +154,7 @@ def fit_cavi(
         ability_cov = np.linalg.inv(quadratic[:, :-1, :-1] + np.eye(n_dims))
         ability = np.einsum("lde,le->ld", ability_cov, linear[:, :-1] + quadratic[:, :-1, -1])
         mean, covariance, ability, ability_cov, hyper, bound_hyper = _standardise(
-            mean, covariance, ability, ability_cov
+            mean, covariance, ability, ability_cov, members, hyper
         )
         if callback is not None:
             callback(n_iter, lower_bounds[-1])
@@ -164,7 +170,7 @@ def fit_cavi(
         item_covariance=(wide.T @ covariance @ wide).astype(dtype),
         ability=(ability @ rotation).astype(dtype),
         ability_covariance=(rotation.T @ ability_cov @ rotation).astype(dtype),
-        item_mean=wide.T @ hyper.mean,
+        item_mean=hyper.mean @ wide,
         item_precision=wide.T @ hyper.precision @ wide,
         lower_bounds=np.asarray(lower_bounds),
         n_iter=n_iter,
@@ -175,8 +181,8 @@ def fit_cavi(
 class _Hyper(NamedTuple):
     """Posterior of the items' prior: N(mean, mean_covariance) and Wishart(degrees, scale)."""
 
-    mean: np.ndarray
-    mean_covariance: np.ndarray
+    mean: np.ndarray  # one row per group of items
+    mean_covariance: np.ndarray  # one matrix per group
     precision: np.ndarray  # E[Lambda]
     log_det: float  # E[log det Lambda]
     degrees: float
@@ -226,49 +232,67 @@ def _doubled(packed):
     return packed * np.where(upper[0] == upper[1], 1.0, 2.0)
 
 
+def _read_groups(groups, n_items):
+    """Group of each item, numbered from zero, and the items of every group."""
+    if groups is None:
+        return np.zeros(n_items, dtype=np.intp), [slice(None)]
+    labels, group = np.unique(groups, return_inverse=True)
+    if len(labels) == 1:
+        return group, [slice(None)]
+    return group, [np.flatnonzero(group == g) for g in range(len(labels))]
+
+
 class _Moments(NamedTuple):
     """What the bound needs to know of some Gaussian factors of the posterior, summed over them."""
 
-    count: int
-    first: np.ndarray  # sum of the means
+    counts: np.ndarray  # by group
+    first: np.ndarray  # sum of the means, one row per group
     second: np.ndarray  # sum of the second moments
     log_det: float  # sum of the log-determinants of the covariances
 
     def moved(self, change: np.ndarray, shift: np.ndarray | float = 0.0) -> "_Moments":
         """The moments of ``change @ (x - shift)``."""
-        centred = self.first - self.count * shift
-        cross = np.outer(self.first, shift) if np.ndim(shift) else 0.0
+        centred = self.first - self.counts[:, None] * shift
         second = self.second
+        count = self.counts.sum()
         if np.ndim(shift):
-            second = second - cross - cross.T + self.count * np.outer(shift, shift)
+            cross = np.outer(self.first.sum(axis=0), shift)
+            second = second - cross - cross.T + count * np.outer(shift, shift)
         return _Moments(
-            self.count,
-            change @ centred,
+            self.counts,
+            centred @ change.T,
             change @ second @ change.T,
-            self.log_det + 2.0 * self.count * np.linalg.slogdet(change)[1],
+            self.log_det + 2.0 * count * np.linalg.slogdet(change)[1],
         )
 
 
-def _moments(mean, covariance):
+def _moments(mean, covariance, members=(slice(None),)):
     return _Moments(
-        len(mean),
-        mean.sum(axis=0),
+        np.array([len(mean[m]) for m in members]),
+        np.array([mean[m].sum(axis=0) for m in members]),
         mean.T @ mean + covariance.sum(axis=0),
         float(np.linalg.slogdet(covariance)[1].sum()),
     )
 
 
-def _update_hyper(items, n_sweeps=10):
-    """Closed-form updates of the items' prior, mean and precision in turn."""
-    size = len(items.first)
-    degrees = size + 2.0 + items.count
-    centre, centre_cov = items.first / items.count, np.zeros((size, size))
+def _update_hyper(items, start=None, n_sweeps=10):
+    """Closed-form updates of the items' prior, precision and means in turn.
+
+    They start from the given means and their covariances, so that the bound does not fall.
+    """
+    n_groups, size = items.first.shape
+    degrees = size + 2.0 + items.counts.sum()
+    if start is None or n_groups == 1:  # from where one mean converges within the sweeps
+        start = items.first / items.counts[:, None], np.zeros((n_groups, size, size))
+    centre, centre_cov = start
     for _ in range(n_sweeps):
         inverse_scale = _scatter(items, centre, centre_cov) + WISHART_SCALE * np.eye(size)
         precision = degrees * np.linalg.inv(inverse_scale)
         precision = 0.5 * (precision + precision.T)
-        centre_cov = np.linalg.inv(items.count * precision + np.eye(size) / MEAN_VARIANCE)
-        centre = centre_cov @ (precision @ items.first)
+        centre_cov = np.linalg.inv(
+            items.counts[:, None, None] * precision + np.eye(size) / MEAN_VARIANCE
+        )
+        centre = np.einsum("gpq,gq->gp", centre_cov, items.first @ precision)
     log_det = (
         psi(0.5 * (degrees - np.arange(size))).sum()
         + size * np.log(2.0)
@@ -278,27 +302,30 @@ def _update_hyper(items, n_sweeps=10):
 
 
 def _scatter(items, centre, centre_cov):
-    """Sum over the items of E[(x - mu)(x - mu)']."""
-    cross = np.outer(items.first, centre)
-    return items.second - cross - cross.T + items.count * (np.outer(centre, centre) + centre_cov)
+    """Sum over the items of E[(x - mu)(x - mu)'], mu the mean of the item's group."""
+    cross = items.first.T @ centre
+    squared = np.einsum("g,gpq->pq", items.counts, _second_moment(centre, centre_cov))
+    return items.second - cross - cross.T + squared
 
 
 def _hyper_bound(items, abilities, hyper):
     """The terms of the lower bound that do not depend on the responses."""
-    size = len(items.first)
+    n_groups, size = items.first.shape
     ability_part = 0.5 * (
-        abilities.log_det + abilities.count * len(abilities.first) - np.trace(abilities.second)
+        abilities.log_det
+        + abilities.counts.sum() * abilities.first.shape[1]
+        - np.trace(abilities.second)
     )
     scatter = _scatter(items, hyper.mean, hyper.mean_covariance)
     item_part = 0.5 * (
         items.log_det
-        + items.count * (size + hyper.log_det)
+        + items.counts.sum() * (size + hyper.log_det)
         - np.einsum("pq,pq->", hyper.precision, scatter)
     )
     centre_part = 0.5 * (
-        np.linalg.slogdet(hyper.mean_covariance)[1]
-        + size * (1.0 - np.log(MEAN_VARIANCE))
-        - (hyper.mean @ hyper.mean + np.trace(hyper.mean_covariance)) / MEAN_VARIANCE
+        np.linalg.slogdet(hyper.mean_covariance)[1].sum()
+        + n_groups * size * (1.0 - np.log(MEAN_VARIANCE))
+        - np.trace(_second_moment(hyper.mean, hyper.mean_covariance).sum(axis=0)) / MEAN_VARIANCE
     )
     prior_degrees = size + 2.0
 
@@ -320,7 +347,7 @@ def _hyper_bound(items, abilities, hyper):
     return float(ability_part + item_part + centre_part + wishart_part)
 
 
-def _standardise(mean, covariance, ability, ability_cov):
+def _standardise(mean, covariance, ability, ability_cov, members, hyper):
     """Abilities to mean zero and second moment I, where that raises the lower bound.
 
     The logits stay as they are, so this moves along a direction in which coordinate ascent is
@@ -328,10 +355,10 @@ def _standardise(mean, covariance, ability, ability_cov):
     the four arrays, the items' prior, and the part of the bound without the responses.
     """
     n_models, n_dims = ability.shape
-    items, abilities = _moments(mean, covariance), _moments(ability, ability_cov)
-    hyper = _update_hyper(items)
+    items, abilities = _moments(mean, covariance, members), _moments(ability, ability_cov)
+    hyper = _update_hyper(items, (hyper.mean, hyper.mean_covariance))
     bound = _hyper_bound(items, abilities, hyper)
-    shift = abilities.first / n_models
+    shift = abilities.first[0] / n_models
     factor = np.linalg.cholesky(abilities.second / n_models - np.outer(shift, shift))
     inverse = solve_triangular(factor, np.eye(n_dims), lower=True)
     # theta = factor theta' + shift, so a' = factor' a and b' = b - a.shift
@@ -339,7 +366,9 @@ def _standardise(mean, covariance, ability, ability_cov):
     change[:-1, :-1] = factor.T
     change[-1, :-1] = -shift
     moved_items = items.moved(change)
-    moved_hyper = _update_hyper(moved_items)
+    moved_hyper = _update_hyper(
+        moved_items, (hyper.mean @ change.T, change @ hyper.mean_covariance @ change.T)
+    )
     moved_bound = _hyper_bound(moved_items, abilities.moved(inverse, shift), moved_hyper)
     if moved_bound <= bound:
         return mean, covariance, ability, ability_cov, hyper, bound

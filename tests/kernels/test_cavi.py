@@ -61,7 +61,16 @@ def second_moments(fit):
     return models, items
 
 
-def loop_bound(fit, responses):
+def some_groups(n_items, n_groups, seed=0):
+    """A group of each item, none empty; None for a single one."""
+    if n_groups == 1:
+        return None
+    first = np.arange(min(n_groups, n_items))
+    others = np.random.default_rng(seed).integers(n_groups, size=n_items - len(first))
+    return np.random.default_rng(seed).permutation(np.concatenate([first, others]))
+
+
+def loop_bound(fit, responses, groups):
     """Evidence lower bound of the state that `fit` holds, term by term as in section 2."""
     n_models, n_items = responses.shape
     n_dims = fit.ability.shape[1]
@@ -78,7 +87,10 @@ def loop_bound(fit, responses):
     precision = fit.item_precision
     degrees = size + 2 + n_items
     scale = precision / degrees
-    mu_covariance = np.linalg.inv(n_items * precision + np.eye(size) / 100.0)
+    groups = np.zeros(n_items, dtype=int) if groups is None else groups
+    mu_covariances = [
+        np.linalg.inv(count * precision + np.eye(size) / 100.0) for count in np.bincount(groups)
+    ]
     expected_log_det = (
         sum(digamma((degrees - j) / 2) for j in range(size))
         + size * np.log(2)
@@ -88,17 +100,18 @@ def loop_bound(fit, responses):
         total += multivariate_normal(np.zeros(n_dims), np.eye(n_dims)).logpdf(theta)
         total += -0.5 * np.trace(covariance)
         total += multivariate_normal(theta, covariance).entropy()
-    for a, b, covariance in zip(
-        fit.discrimination, fit.difficulty, fit.item_covariance, strict=True
+    for a, b, covariance, group in zip(
+        fit.discrimination, fit.difficulty, fit.item_covariance, groups, strict=True
     ):
         x = np.append(a, b)
-        deviation = x - fit.item_mean
-        scatter = np.outer(deviation, deviation) + covariance + mu_covariance
+        deviation = x - fit.item_mean[group]
+        scatter = np.outer(deviation, deviation) + covariance + mu_covariances[group]
         total += 0.5 * (expected_log_det - size * np.log(2 * np.pi) - np.trace(precision @ scatter))
         total += multivariate_normal(x, covariance).entropy()
-    total += multivariate_normal(np.zeros(size), 100.0 * np.eye(size)).logpdf(fit.item_mean)
-    total += -0.5 * np.trace(mu_covariance) / 100.0
-    total += multivariate_normal(fit.item_mean, mu_covariance).entropy()
+    for mean, mu_covariance in zip(fit.item_mean, mu_covariances, strict=True):
+        total += multivariate_normal(np.zeros(size), 100.0 * np.eye(size)).logpdf(mean)
+        total += -0.5 * np.trace(mu_covariance) / 100.0
+        total += multivariate_normal(mean, mu_covariance).entropy()
     prior_degrees, prior_scale = size + 2, np.eye(size) / 2.0
     # log p at the identity gives the normaliser: there the density is exp(-tr(I) ) / normaliser.
     log_constant = wishart(prior_degrees, prior_scale).logpdf(np.eye(size)) + size
@@ -108,7 +121,7 @@ def loop_bound(fit, responses):
     return total
 
 
-def loop_round(fit, responses):
+def loop_round(fit, responses, groups):
     """One round of the updates, cell by cell; returns the means of q(theta) and q(x)."""
     n_models, n_items = responses.shape
     n_dims = fit.ability.shape[1]
@@ -124,7 +137,7 @@ def loop_round(fit, responses):
     x_mean, x_second = [], []
     for item in range(n_items):
         precision = fit.item_precision.copy()
-        right = fit.item_precision @ fit.item_mean
+        right = fit.item_precision @ fit.item_mean[0 if groups is None else groups[item]]
         for row in range(n_models):
             precision += weight[row, item] * models[row]
             right = right + kappa[row, item] * np.append(fit.ability[row], -1.0)
@@ -151,27 +164,31 @@ CASES = [
 ]
 
 
+@pytest.mark.parametrize("n_groups", [1, 3])
 @pytest.mark.parametrize("kind, n_models, n_items, n_dims", CASES)
-def test_the_bound_equals_the_loops(kind, n_models, n_items, n_dims):
+def test_the_bound_equals_the_loops(kind, n_models, n_items, n_dims, n_groups):
     responses, _ = simulate(n_models, n_items, n_dims, 0, kind)
+    groups = some_groups(n_items, n_groups)
     n_observed = np.isfinite(responses).sum()
-    bounds = fit_cavi(responses, n_dims, max_iter=30, tol=0.0).lower_bounds
+    bounds = fit_cavi(responses, n_dims, groups=groups, max_iter=30, tol=0.0).lower_bounds
     assert len(bounds) == 30
     for rounds in (1, 2, 5, 29):
-        state = fit_cavi(responses, n_dims, max_iter=rounds, tol=0.0)
-        expected = loop_bound(state, responses)
+        state = fit_cavi(responses, n_dims, groups=groups, max_iter=rounds, tol=0.0)
+        expected = loop_bound(state, responses, groups)
         # The state after so many rounds is the one that the next round starts from.
         assert bounds[rounds] * n_observed == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.parametrize("n_groups", [1, 3])
 @pytest.mark.parametrize("kind, n_models, n_items, n_dims", CASES)
-def test_a_round_equals_the_loops(kind, n_models, n_items, n_dims):
+def test_a_round_equals_the_loops(kind, n_models, n_items, n_dims, n_groups):
     """Standardising and rotating leave the logits as they are, so these can be compared."""
     responses, _ = simulate(n_models, n_items, n_dims, 1, kind)
+    groups = some_groups(n_items, n_groups)
     for rounds in (1, 2, 6):
-        before = fit_cavi(responses, n_dims, max_iter=rounds, tol=0.0)
-        after = fit_cavi(responses, n_dims, max_iter=rounds + 1, tol=0.0)
-        ability, items = loop_round(before, responses)
+        before = fit_cavi(responses, n_dims, groups=groups, max_iter=rounds, tol=0.0)
+        after = fit_cavi(responses, n_dims, groups=groups, max_iter=rounds + 1, tol=0.0)
+        ability, items = loop_round(before, responses, groups)
         expected = ability @ items[:, :-1].T - items[:, -1]
         np.testing.assert_allclose(logits(after), expected, atol=1e-9, rtol=1e-9)
 
@@ -207,23 +224,26 @@ def test_the_bound_lies_below_the_evidence():
     assert bound > evidence - 6.0  # the price of independent factors
 
 
+@pytest.mark.parametrize("grouped", [False, True])
 @pytest.mark.parametrize("kind", ["binary", "missing", "fractional", "fractional missing"])
-def test_the_bound_never_falls(kind):
+def test_the_bound_never_falls(kind, grouped):
     rng = np.random.default_rng(2)
-    for seed in range(40):
+    for seed in range(20 if grouped else 40):
         n_models, n_items = rng.integers(1, 25, size=2)
         n_dims = int(rng.integers(1, 5))
         responses, _ = simulate(n_models, n_items, n_dims, seed, kind)
-        fit = fit_cavi(responses, n_dims, max_iter=60, tol=0.0)
+        groups = some_groups(n_items, 1 + seed % n_items, seed) if grouped else None
+        fit = fit_cavi(responses, n_dims, groups=groups, max_iter=60, tol=0.0)
         # On the scale of the whole bound, in nats; rounding is 1e-12.
         change = np.diff(fit.lower_bounds) * np.isfinite(responses).sum()
         assert change.min() > -1e-9, (seed, n_models, n_items, n_dims)
 
 
+@pytest.mark.parametrize("n_groups", [1, 4, 90])
 @pytest.mark.parametrize("kind", ["binary", "missing", "fractional"])
-def test_the_bound_of_a_larger_fit_never_falls(kind):
+def test_the_bound_of_a_larger_fit_never_falls(kind, n_groups):
     responses, _ = simulate(120, 90, 3, 3, kind)
-    fit = fit_cavi(responses, 3, max_iter=80, tol=0.0)
+    fit = fit_cavi(responses, 3, groups=some_groups(90, n_groups), max_iter=80, tol=0.0)
     assert (np.diff(fit.lower_bounds) * np.isfinite(responses).sum()).min() > -1e-8
     assert fit.lower_bounds[-1] > fit.lower_bounds[0] + 0.01
 
@@ -251,7 +271,7 @@ def test_shapes_and_covariances():
     assert fit.ability.shape == (20, 3)
     assert fit.item_covariance.shape == (15, 4, 4)
     assert fit.ability_covariance.shape == (20, 3, 3)
-    assert fit.item_mean.shape == (4,) and fit.item_precision.shape == (4, 4)
+    assert fit.item_mean.shape == (1, 4) and fit.item_precision.shape == (4, 4)
     for covariance in (fit.item_covariance, fit.ability_covariance, fit.item_precision[None]):
         np.testing.assert_allclose(covariance, covariance.swapaxes(1, 2), atol=1e-12)
         assert np.linalg.eigvalsh(covariance).min() > 0
@@ -279,15 +299,58 @@ def test_the_order_of_models_and_items_does_not_matter(kind):
     assert_same_fit(moved, fit, 1e-9, rows, items)
 
 
+def test_one_group_is_none_whatever_its_number():
+    responses, _ = simulate(35, 50, 3, 6, "missing")
+    none = fit_cavi(responses, 3)
+    for number in (0, 7):
+        one = fit_cavi(responses, 3, groups=np.full(50, number))
+        assert_same_fit(one, none, 0.0)
+        np.testing.assert_array_equal(one.item_mean, none.item_mean)
+        np.testing.assert_array_equal(one.item_precision, none.item_precision)
+
+
+def test_the_order_of_items_and_the_numbers_of_groups_do_not_matter():
+    responses, _ = simulate(35, 50, 3, 6, "missing")
+    rng = np.random.default_rng(6)
+    rows, items = rng.permutation(35), rng.permutation(50)
+    groups = some_groups(50, 4)
+    fit = fit_cavi(responses, 3, groups=groups, max_iter=25, tol=0.0)
+    numbers = np.array([9, 2, 30, 5])
+    moved = fit_cavi(
+        responses[np.ix_(rows, items)], 3, groups=numbers[groups[items]], max_iter=25, tol=0.0
+    )
+    assert_same_fit(moved, fit, 1e-9, rows, items)
+    by_number = fit.item_mean[np.argsort(numbers)]
+    np.testing.assert_allclose(moved.item_mean, by_number, atol=1e-9, rtol=1e-9)
+
+
+def test_the_means_of_the_groups_are_recovered():
+    rng = np.random.default_rng(23)
+    groups = np.repeat([0, 1, 2], [200, 40, 10])
+    centres = np.array([[0.6, -1.5], [1.2, 0.5], [1.8, 2.0]])
+    items = centres[groups] + rng.normal(scale=0.3, size=(250, 2))
+    ability = rng.normal(size=(800, 1))
+    chance = 1.0 / (1.0 + np.exp(items[:, 1] - ability * items[:, 0]))
+    responses = (rng.random(chance.shape) < chance).astype(float)
+    fit = fit_cavi(responses, 1, groups=groups, max_iter=300, tol=1e-7)
+    np.testing.assert_allclose(fit.item_mean, centres, atol=0.25)
+    # Around their means the items spread as little as they do in truth.
+    np.testing.assert_allclose(np.linalg.inv(fit.item_precision), 0.09 * np.eye(2), atol=0.03)
+    assert fit.lower_bounds[-1] > fit_cavi(responses, 1, tol=1e-7).lower_bounds[-1]
+
+
+@pytest.mark.parametrize("n_groups", [1, 3])
 @pytest.mark.parametrize("cells", [1, 35 * 7, 35 * 49, 35 * 50])
-def test_the_block_size_does_not_matter(monkeypatch, cells):
+def test_the_block_size_does_not_matter(monkeypatch, cells, n_groups):
     responses, _ = simulate(35, 50, 2, 7, "missing")
-    whole = fit_cavi(responses, 2, max_iter=25, tol=0.0)
+    groups = some_groups(50, n_groups)
+    whole = fit_cavi(responses, 2, groups=groups, max_iter=25, tol=0.0)
     monkeypatch.setattr(cavi, "BLOCK_CELLS", cells)
     blocks = column_blocks(35, 50)
     assert [i for block in blocks for i in range(50)[block]] == list(range(50))
     assert max(b.stop - b.start for b in blocks) == max(1, cells // 35)
-    assert_same_fit(fit_cavi(responses, 2, max_iter=25, tol=0.0), whole, 1e-9)
+    fit = fit_cavi(responses, 2, groups=groups, max_iter=25, tol=0.0)
+    assert_same_fit(fit, whole, 1e-9)
 
 
 def test_responses_may_lie_in_any_order_in_memory():
@@ -339,12 +402,17 @@ def test_a_model_never_asked_gets_the_prior_and_changes_nobody():
     assert wider.lower_bounds[-1] == pytest.approx(fit.lower_bounds[-1], abs=1e-9)
 
 
-def test_an_item_never_asked_gets_the_items_prior_and_changes_hardly_anything():
+@pytest.mark.parametrize("n_groups", [1, 3])
+def test_an_item_never_asked_gets_the_items_prior_and_changes_hardly_anything(n_groups):
     responses, _ = simulate(40, 60, 2, 13)
-    fit = fit_cavi(responses, 2, max_iter=400, tol=0.0)
-    wider = fit_cavi(np.insert(responses, 7, np.nan, axis=1), 2, max_iter=400, tol=0.0)
+    groups, wide_groups = some_groups(60, n_groups), None
+    if groups is not None:
+        wide_groups = np.insert(groups, 7, 1)
+    fit = fit_cavi(responses, 2, groups=groups, max_iter=400, tol=0.0)
+    wide = np.insert(responses, 7, np.nan, axis=1)
+    wider = fit_cavi(wide, 2, groups=wide_groups, max_iter=400, tol=0.0)
     x = np.append(wider.discrimination[7], wider.difficulty[7])
-    np.testing.assert_allclose(x, wider.item_mean, atol=1e-6)
+    np.testing.assert_allclose(x, wider.item_mean[min(1, n_groups - 1)], atol=1e-6)
     np.testing.assert_allclose(
         wider.item_covariance[7] @ wider.item_precision, np.eye(3), atol=1e-6
     )
