@@ -16,19 +16,27 @@ from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, St
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from sklearn_irt._context import AnchorContext, attach
+from sklearn_irt._costs import read_costs
 from sklearn_irt._irt import IRTRegressor
 from sklearn_irt._responses import as_numbers, model_names, read_range, read_responses, to_unit
 from sklearn_irt._scenarios import Scenarios, read_scenarios
 from sklearn_irt._state import unchanged_on_error
 from sklearn_irt.kernels.anchors import (
     Anchors,
+    calibrated_weights,
     cluster_anchors,
     effective_sample_size,
     random_anchors,
 )
-from sklearn_irt.kernels.design import unknown_after
+from sklearn_irt.kernels.design import (
+    greedy,
+    information_order,
+    simulated_order,
+    unknown_after,
+)
 from sklearn_irt.kernels.logistic import response_probabilities
 from sklearn_irt.kernels.mixing import CLUSTER_GAIN
+from sklearn_irt.kernels.relatives import Relatives, shared_prior, twins
 
 # Abilities that the choice of anchors is averaged over.
 MAX_ABILITIES = 300
@@ -45,10 +53,22 @@ class AnchorSelector(SelectorMixin, BaseEstimator):
     k : int, float or dict, default=100
         Anchors per scenario: a number, a share of the scenario's items in (0, 1] (a float), or
         {scenario: number or share}. All items where there are fewer than k.
-    method : {"irt", "correctness", "random"}, default="irt"
-        Cluster the items by their IRT parameters (scaled by the square root of the information
-        in their responses), or by the training models' responses; or draw them at random,
-        stratified over the subscenarios.
+    method : {"design", "information", "irt", "correctness", "random"}, default="design"
+        "design": one item after the other, the one whose answer is expected to tell most about
+        the score of a new model that resembles a training model, or none. "information": the
+        same by the IRT model alone. "irt", "correctness": cluster the items by their IRT
+        parameters (scaled by the square root of the information in their responses), or by the
+        training models' responses. "random": drawn, stratified over the subscenarios.
+    random_share : float in [0, 1], default=0.5
+        With "design" and "information": share of the anchors that are drawn at random instead,
+        so that a model unlike the training models does not pass unseen. 0 is sharper for models
+        like them.
+    costs : array-like of shape (n_items,), default=None
+        What asking each item costs (tokens, money, time). "design" and "information" then pick
+        by gain per cost.
+    budget : float, default=None
+        Total cost of a scenario's anchors at most; needs `costs`. The random share is that of
+        the budget, too.
     n_dims : int, default=5
         Dimensions of the IRT model; not used where `irt` is given.
     irt : IRTRegressor, default=None
@@ -61,9 +81,11 @@ class AnchorSelector(SelectorMixin, BaseEstimator):
         it, else their minimum and maximum, with a warning.
     n_init : int, default=10
         Starts of k-means. The one that is kept has the tightest clusters (`correctness`), or its
-        anchors leave the least standard error in the score (`irt`).
+        anchors leave the least error in the scores (`irt`).
     memory : str or joblib.Memory, default=None
         Where IRT fits are cached, so that a grid search over `k` fits once.
+    verbose : int, default=0
+        Print how many anchors are chosen, every ten.
     random_state : int, RandomState or None, default=None
 
     Attributes
@@ -73,7 +95,7 @@ class AnchorSelector(SelectorMixin, BaseEstimator):
     weights_ : ndarray of shape (n_anchors,)
         Weights of the anchors, sum 1 in each scenario.
     irt_ : IRTRegressor
-        The fitted model (only with ``method="irt"``; the others need none).
+        The fitted model ("random" and "correctness" need none).
     item_weights_ : ndarray of shape (n_items,)
         Weight of each item in its scenario's score.
     effective_sample_size_ : ndarray of shape (n_scenarios,)
@@ -111,13 +133,17 @@ class AnchorSelector(SelectorMixin, BaseEstimator):
             Interval(RealNotInt, 0, 1, closed="right"),
             dict,
         ],
-        "method": [StrOptions({"random", "correctness", "irt"})],
+        "method": [StrOptions({"random", "correctness", "irt", "information", "design"})],
+        "random_share": [Interval(Real, 0, 1, closed="both")],
+        "costs": ["array-like", None],
+        "budget": [Interval(Real, 0, None, closed="neither"), None],
         "n_dims": [Interval(Integral, 1, None, closed="left")],
         "irt": [IRTRegressor, None],
         "scenarios": ["array-like", None],
         "response_range": ["array-like", None],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "memory": [str, HasMethods("cache"), None],
+        "verbose": ["verbose"],
         "random_state": ["random_state"],
     }
 
@@ -125,23 +151,31 @@ class AnchorSelector(SelectorMixin, BaseEstimator):
         self,
         k=100,
         *,
-        method: str = "irt",
+        method: str = "design",
+        random_share: float = 0.5,
+        costs=None,
+        budget: float | None = None,
         n_dims: int = 5,
         irt: IRTRegressor | None = None,
         scenarios=None,
         response_range=None,
         n_init: int = 10,
         memory=None,
+        verbose: int = 0,
         random_state=None,
     ):
         self.k = k
         self.method = method
+        self.random_share = random_share
+        self.costs = costs
+        self.budget = budget
         self.n_dims = n_dims
         self.irt = irt
         self.scenarios = scenarios
         self.response_range = response_range
         self.n_init = n_init
         self.memory = memory
+        self.verbose = verbose
         self.random_state = random_state
 
     @unchanged_on_error
@@ -173,12 +207,13 @@ class AnchorSelector(SelectorMixin, BaseEstimator):
         responses = to_unit(values, bounds, X)
         rng = check_random_state(self.random_state)
         irt = self._irt_settings(rng)
-        if self.method == "irt":
+        costs = self._read_costs(values.shape[1])
+        if self.method in ("irt", "information", "design"):
             self.irt_ = irt._fit_unit(responses, scenarios, bounds)
         elif hasattr(self, "irt_"):
             del self.irt_
         chosen = [
-            self._choose(wanted[s], responses, scenarios, s, rng)
+            self._choose(wanted[s], responses, scenarios, s, rng, costs)
             for s in range(len(scenarios.names))
         ]
         positions = np.concatenate([c.positions for c in chosen])
@@ -191,7 +226,7 @@ class AnchorSelector(SelectorMixin, BaseEstimator):
         self._context = AnchorContext(
             anchors=self.anchors_,
             weights=self.weights_,
-            gain=1.0 if self.method == "random" else CLUSTER_GAIN,
+            gain=self._gain(),
             scenarios=scenarios,
             bounds=bounds,
             irt=getattr(self, "irt_", irt),
@@ -246,37 +281,145 @@ class AnchorSelector(SelectorMixin, BaseEstimator):
             wanted.append(min(number, size))
         return wanted
 
-    def _choose(self, k: int, responses: np.ndarray, scenarios: Scenarios, s: int, rng) -> Anchors:
+    def _gain(self) -> float:
+        """How many random items an anchor is worth in the anchors' mean."""
+        if self.method in ("irt", "correctness"):
+            return CLUSTER_GAIN
+        return 1.0 if self.method == "random" else float(self.random_share)
+
+    def _read_costs(self, n_items: int) -> np.ndarray | None:
+        if self.costs is None:
+            if self.budget is not None:
+                raise ValueError("budget needs costs: what each item costs, one number per item")
+            return None
+        if self.method not in ("design", "information"):
+            raise ValueError(
+                f'costs are for method="design" and "information", not for {self.method!r}'
+            )
+        names = getattr(self, "feature_names_in_", None)
+        return read_costs(self.costs, n_items, self.budget, names)
+
+    def _choose(
+        self, k: int, responses: np.ndarray, scenarios: Scenarios, s: int, rng, costs
+    ) -> Anchors:
         members = scenarios.members(s)
         weights = scenarios.weights[members]
-        part = responses[:, members]
+        part = responses if len(members) == responses.shape[1] else responses[:, members]
         counts = len(part) - np.isnan(part).sum(axis=0)
         # An item that few models answered is known badly: only where nothing else is left.
         eligible = (counts > 0) & (counts >= 0.5 * np.median(counts))
-        common = {"eligible": eligible, "random_state": rng}
+        strata = scenarios.strata[members]
         if self.method == "random":
-            found = random_anchors(k, weights, strata=scenarios.strata[members], **common)
+            found = random_anchors(k, weights, strata=strata, eligible=eligible, random_state=rng)
         elif self.method == "correctness":
             points = np.ascontiguousarray(_filled(part, counts).T)
-            found = cluster_anchors(k, points, weights, n_init=self.n_init, **common)
+            found = cluster_anchors(
+                k, points, weights, eligible=eligible, random_state=rng, n_init=self.n_init
+            )
+        elif self.method == "irt":
+            points, unknown = self._item_points(members, weights, s)
+            filled = _filled(part, counts)
+            truth = filled @ weights
+
+            def loss(anchors: Anchors) -> float:
+                """Standard error of p-IRT, and error of the naive estimate on training models."""
+                naive = filled[:, anchors.positions] @ anchors.weights
+                return unknown(anchors.positions) + np.sqrt(np.mean((naive - truth) ** 2))
+
+            found = cluster_anchors(
+                k,
+                points,
+                weights,
+                eligible=eligible,
+                random_state=rng,
+                n_init=self.n_init,
+                loss=loss,
+            )
         else:
-            points, loss = self._item_points(members, weights)
-            found = cluster_anchors(k, points, weights, n_init=self.n_init, loss=loss, **common)
+            own_costs = None if costs is None else costs[members]
+            found = self._designed(
+                k, part, members, weights, strata, eligible, rng, own_costs, scenarios.names[s], s
+            )
         return Anchors(members[found.positions], found.weights)
 
-    def _item_points(self, members: np.ndarray, weights: np.ndarray) -> tuple:
+    def _designed(
+        self, k, responses, members, weights, strata, eligible, rng, costs, name, s
+    ) -> Anchors:
+        """Designed anchors first, then random ones, with calibrated weights."""
+        seed = rng.randint(2**31 - 1)
+        # Drawn first and independent of k, so that fewer anchors are a part of more.
+        order = _random_order(weights, strata, eligible, np.random.RandomState(seed))
+        budget = np.inf if self.budget is None else float(self.budget)
+        n_designed = k - int(round(self.random_share * k))
+        if eligible.sum() < k:
+            eligible = np.ones(len(eligible), dtype=bool)
+        loadings, difficulty, ability = self._own_model(members, s)
+        # Single precision: the choice of anchors takes no more, and half of the memory.
+        chance = response_probabilities(
+            *(array.astype(np.float32) for array in (ability, loadings, difficulty))
+        )
+        missing = np.isnan(responses)
+        binary = ((responses == 0.0) | (responses == 1.0) | missing).all()
+        known = responses.astype(np.float32)
+        known[missing] = chance[missing]
+        del missing
+        covariance = self.irt_.item_covariance_[members]
+        if self.method == "design":
+            group = twins(responses, (known @ weights.astype(np.float32))[:, None].astype(float))
+            relatives = Relatives(known, chance, shared_prior(group))
+            gains = simulated_order(
+                relatives,
+                loadings,
+                difficulty,
+                covariance,
+                weights,
+                np.random.RandomState(seed),
+                eligible,
+                fractional=not binary,
+            )
+        else:
+            rows = _spaced(ability)
+            spread = chance[rows] * (1.0 - chance[rows])
+            z = np.concatenate([ability[rows], -np.ones((len(rows), 1))], axis=1)
+            outer = (z[:, :, None] * z[:, None, :]).reshape(len(rows), -1).astype(np.float32)
+            blurred = outer @ covariance.reshape(len(members), -1).T.astype(np.float32)
+            gains = information_order(spread, loadings, weights, blurred)
+
+        def progress(n_chosen: int) -> None:
+            if self.verbose and (n_chosen % 10 == 0 or n_chosen == n_designed):
+                print(f"[AnchorSelector] {name}: {n_chosen}/{n_designed} anchors designed")
+
+        designed = []
+        if n_designed:
+            share = 1.0 - self.random_share
+            designed = greedy(gains, n_designed, eligible, costs, share * budget, progress)
+        drawn = _drawn(order, set(designed), k - len(designed), costs, budget)
+        positions = np.sort(np.array(designed + drawn, dtype=int))
+        if not len(positions):
+            raise ValueError(
+                f"budget={budget:g} is below the cheapest item of the scenario {name!r}, which "
+                f"costs {costs[eligible].min():g}"
+            )
+        start = _stratified_weights(weights, strata, positions)
+        return Anchors(positions, calibrated_weights(known[:, positions], known @ weights, start))
+
+    def _own_model(self, members: np.ndarray, s: int) -> tuple:
+        """Discriminations, difficulties and abilities of scenario `s`, without the others'."""
+        n_dims = self.irt_.item_covariance_.shape[1] - 1
+        stacked = self.irt_.discrimination_.shape[1] > n_dims
+        own = slice(s * n_dims, (s + 1) * n_dims) if stacked else slice(None)
+        loadings = self.irt_.discrimination_[members, own]
+        return loadings, self.irt_.difficulty_[members], self.irt_.ability_[:, own]
+
+    def _item_points(self, members: np.ndarray, weights: np.ndarray, s: int) -> tuple:
         """The items as points to cluster, and what a choice of anchors leaves unknown.
 
         The points are the IRT parameters in units of the information that the responses carry.
         Where hardly any model answers differently, parameters that differ by much stand for
         responses that differ by little; unscaled, such outliers would take many clusters.
         """
-        loadings, difficulty = self.irt_.discrimination_[members], self.irt_.difficulty_[members]
-        own = loadings.any(axis=0)  # not the other scenarios' abilities
-        loadings, ability = loadings[:, own], self.irt_.ability_[:, own]
-        if len(ability) > MAX_ABILITIES:
-            spaced = np.linspace(0, len(ability) - 1, MAX_ABILITIES).round().astype(int)
-            ability = ability[np.argsort(ability[:, 0], kind="stable")[spaced]]
+        loadings, difficulty, ability = self._own_model(members, s)
+        ability = ability[_spaced(ability)]
         p = response_probabilities(ability, loadings, difficulty)
         spread = p * (1.0 - p)
         scale = np.sqrt(spread.mean(axis=0))
@@ -402,3 +545,51 @@ def _filled(responses: np.ndarray, counts: np.ndarray) -> np.ndarray:
         return responses
     total = np.where(missing, 0.0, responses).sum(axis=0)
     return np.where(missing, np.where(counts > 0, total / np.maximum(counts, 1), 0.5), responses)
+
+
+def _spaced(ability: np.ndarray) -> np.ndarray:
+    """Rows that stand for all abilities: at most MAX_ABILITIES, spaced evenly by the first."""
+    if len(ability) <= MAX_ABILITIES:
+        return np.arange(len(ability))
+    spaced = np.linspace(0, len(ability) - 1, MAX_ABILITIES).round().astype(int)
+    return np.argsort(ability[:, 0], kind="stable")[spaced]
+
+
+def _random_order(
+    weights: np.ndarray, strata: np.ndarray, eligible: np.ndarray, rng: np.random.RandomState
+) -> np.ndarray:
+    """All items in random order such that every beginning is stratified."""
+    order = rng.permutation(len(weights))
+    order = order[np.argsort(~eligible[order], kind="stable")]
+    rank = np.empty(len(weights))
+    labels = np.unique(strata)
+    for label, lot in zip(labels, rng.permutation(len(labels)), strict=True):
+        own = order[strata[order] == label]
+        rank[own] = np.arange(len(own)) + lot / len(labels)
+    return np.argsort(rank, kind="stable")
+
+
+def _drawn(order, designed: set, n: int, costs, budget: float) -> list[int]:
+    """The next n items of a random order that were not designed and can be afforded."""
+    found = []
+    if costs is not None:
+        budget -= sum(costs[item] for item in designed)
+    for item in order:
+        if len(found) == n:
+            break
+        if item in designed or (costs is not None and costs[item] > budget):
+            continue
+        found.append(int(item))
+        if costs is not None:
+            budget -= costs[item]
+    return found
+
+
+def _stratified_weights(
+    weights: np.ndarray, strata: np.ndarray, positions: np.ndarray
+) -> np.ndarray:
+    """Weights of anchors such that every stratum counts as it does in the score; sum 1."""
+    total = np.bincount(strata, weights)
+    counts = np.bincount(strata[positions], minlength=len(total))
+    start = (total / np.maximum(counts, 1))[strata[positions]]
+    return start / start.sum()

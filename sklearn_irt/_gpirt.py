@@ -15,29 +15,61 @@ from sklearn.utils.validation import check_is_fitted, check_memory
 from sklearn_irt._context import AnchorContext, context_of
 from sklearn_irt._irt import (
     IRTRegressor,
-    abilities_with_warning,
     check_ignored_target,
     fit_scenarios,
+    warn_if_bounded,
 )
-from sklearn_irt._responses import model_names, read_range, read_responses, to_unit
+from sklearn_irt._reports import (
+    check_coverage,
+    compare_table,
+    in_words,
+    joined_names,
+    relatives_table,
+    table_of,
+)
+from sklearn_irt._responses import as_numbers, model_names, read_range, read_responses, to_unit
 from sklearn_irt._scenarios import OVERALL, read_scenarios
 from sklearn_irt._state import unchanged_on_error
-from sklearn_irt.kernels.logistic import response_probabilities, row_blocks
+from sklearn_irt.kernels.estimates import (
+    Benchmark,
+    Estimates,
+    Settings,
+    Training,
+    Tuning,
+    copy_noise,
+    estimate,
+    find_kin,
+    unexplained,
+)
+from sklearn_irt.kernels.logistic import ItemModel, response_probabilities, row_blocks
 from sklearn_irt.kernels.mixing import paper_mixing, prediction_bias, response_variance
-from sklearn_irt.kernels.scores import Estimates, combine, scenario_scores
+from sklearn_irt.kernels.pairing import paired_std, row_alikeness
+from sklearn_irt.kernels.relatives import twins
+from sklearn_irt.kernels.tuning import KINDS, HeldOut, tune
 from sklearn_irt.metrics import mean_win_rate, win_rate_error
 
+# From so many training models on, two halves are enough to judge by; below, more folds.
+TWO_HALVES, MAX_FOLDS = 60, 8
 
-def _cached_bias(
-    modelled, responses, weights, index, n_dims, abilities, max_iter, tol, ability, seed
-) -> np.ndarray:
-    """`prediction_bias` of arrays only, so that it can be cached."""
 
-    def fit(part: np.ndarray):
-        return fit_scenarios(part, index, n_dims, abilities, max_iter, tol, seed)[0]
+def _cached_held_out(
+    modelled, responses, weights, index, strata, n_dims, abilities, max_iter, tol, ability, seed
+) -> tuple[np.ndarray, list[ItemModel], np.ndarray]:
+    """The paper's bias, and fits without each fold of the models; arrays only, to be cached."""
+
+    def fit(part: np.ndarray) -> ItemModel:
+        return fit_scenarios(part, index, n_dims, abilities, max_iter, tol, seed, strata=strata)[0]
 
     rng = np.random.RandomState(seed)
-    return prediction_bias(modelled, weights, fit, rng, ability, truth=responses)
+    bias, half, test = prediction_bias(modelled, weights, fit, rng, ability, truth=responses)
+    n_models = len(modelled)
+    if n_models >= TWO_HALVES:  # the half that the bias needs is one of two folds
+        fold = np.zeros(n_models, dtype=int)
+        fold[test] = 1
+        return bias, [fit(modelled[test]), half], fold
+    n_folds = n_models if n_models <= MAX_FOLDS else MAX_FOLDS
+    fold = rng.permutation(n_models) % n_folds
+    return bias, [fit(modelled[fold != f]) for f in range(n_folds)], fold
 
 
 class GPIRTEstimator(RegressorMixin, BaseEstimator):
@@ -60,9 +92,16 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         (5 without a selector).
     irt : IRTRegressor, default=None
         Settings of an IRT model of its own (it is cloned); None: the selector's.
-    mixing : "paper" or float in [0, 1], default="paper"
-        Share of the naive estimate in gp-IRT: from the bias of the IRT model and the variance of
-        the responses, or a fixed number. Read at predict time.
+    mixing : {"robust", "paper"} or float in [0, 1], default="robust"
+        How gp-IRT joins the prediction and the anchors' mean. "robust": model by model, by how far
+        its answers are from what the other answers predict, so that a model unlike the training
+        ones is judged by its own answers. "paper": one share of the naive estimate, from the bias
+        of the IRT model and the variance of the responses. A number: this share of the naive
+        estimate, or with relatives of the residual. Read at predict time.
+    relatives : "auto", False or float in [0, 1), default="auto"
+        Prior probability that a new model is a more or less exact copy of one of the training
+        models, in which case their scores are the prediction; "auto" learns it. False: the IRT
+        model alone; with ``mixing="paper"`` this is the paper's estimator. Read at predict time.
     ability : {"map", "mle"}, default="map"
         How the ability of a new model is estimated: maximum a posteriori, or maximum likelihood
         (the paper) with its norm held at 10. The mixing is learned with it in `fit`.
@@ -101,6 +140,19 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         In the unit of the responses; what a training model lacks is filled by the IRT model.
     training_responses_ : ndarray of shape (n_models, n_anchors)
         Their responses on the anchors, on the scale of [0, 1].
+    training_abilities_ : ndarray of shape (n_models, n_abilities)
+    training_noise_ : ndarray of shape (n_models, n_scenarios, 3)
+        Variance of the scores of copies of them, at the distances 0.3, 0.6 and 1.
+    share_ : float
+        Learned share of models that have a relative.
+    usual_bias_ : ndarray of shape (2, n_scenarios)
+        Usual bias of the prediction without and with relatives, for the robust mixing.
+    dispersion_ : ndarray of shape (n_scenarios,)
+        Variance of the responses as a share of that of right or wrong ones.
+    calibration_ : ndarray of shape (7, n_scenarios + 1)
+        Factors of the standard errors of every kind of estimate, from training models left out.
+    pairing_ : ndarray of shape (7, n_scenarios + 1, 3)
+        Correlation of the errors of two models by how alike their answers are, for `compare`.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_anchors,)
 
@@ -118,13 +170,13 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn_irt import AnchorSelector, GPIRTEstimator
     >>> from sklearn_irt.datasets import make_responses
-    >>> data = make_responses(n_models=80, n_items=400, random_state=0)
-    >>> train, new = data.responses[:60], data.responses[60:]
+    >>> data = make_responses(n_models=120, n_items=400, random_state=0)
+    >>> train, new = data.responses[:100], data.responses[100:]
     >>> pipe = make_pipeline(
     ...     AnchorSelector(k=50, random_state=0), GPIRTEstimator(random_state=0)
     ... ).fit(train)
     >>> score, std = pipe.predict(new, return_std=True)
-    >>> bool(abs(score - data.scores[60:]).mean() < 0.06)
+    >>> bool(abs(score - data.scores[100:]).mean() < 0.06)
     True
     """
 
@@ -132,7 +184,8 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         "estimate": [StrOptions({"gpirt", "pirt", "naive"})],
         "n_dims": [Interval(Integral, 1, None, closed="left"), None],
         "irt": [IRTRegressor, None],
-        "mixing": [StrOptions({"paper"}), Interval(Real, 0, 1, closed="both")],
+        "mixing": [StrOptions({"robust", "paper"}), Interval(Real, 0, 1, closed="both")],
+        "relatives": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="left")],
         "ability": [StrOptions({"map", "mle"})],
         "aggregate": [StrOptions({"mean", "mean_win_rate"})],
         "scenarios": ["array-like", None],
@@ -147,7 +200,8 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         *,
         n_dims: int | None = None,
         irt: IRTRegressor | None = None,
-        mixing="paper",
+        mixing="robust",
+        relatives="auto",
         ability: str = "map",
         aggregate: str = "mean",
         scenarios=None,
@@ -159,6 +213,7 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         self.n_dims = n_dims
         self.irt = irt
         self.mixing = mixing
+        self.relatives = relatives
         self.ability = ability
         self.aggregate = aggregate
         self.scenarios = scenarios
@@ -198,12 +253,14 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         self.irt_ = self._irt_model(context, seed)
         weights = np.zeros((len(scenarios.names), responses.shape[1]))
         weights[scenarios.index, np.arange(responses.shape[1])] = scenarios.weights
-        cached = check_memory(self.memory or self.irt_.memory).cache(_cached_bias)
-        self.bias_ = cached(
-            self.irt_._modelled(responses),
+        cached = check_memory(self.memory or self.irt_.memory).cache(_cached_held_out)
+        modelled = self.irt_._modelled(responses)
+        self.bias_, held_out, fold = cached(
+            modelled,
             responses,
             weights,
             scenarios.index,
+            scenarios.strata,
             self.irt_.n_dims,
             self.irt_.abilities if len(scenarios.names) > 1 else "separate",
             self.irt_.max_iter,
@@ -226,7 +283,25 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         self.mixing_ = paper_mixing(self.bias_, self.variance_, n_anchors, self._gain)
         self.training_models_ = context.models
         self.training_responses_ = np.array(responses[:, self.anchors_])
-        self.training_scores_ = self._in_unit(self._training_scores(responses))
+        self.training_abilities_ = self.irt_.ability_
+        figures = self._training_figures(responses, self.irt_.ability_)
+        scores, self.training_noise_, dispersion = figures
+        self.training_scores_ = self._in_unit(scores)
+        self.dispersion_ = dispersion.sum(axis=0)[0] / np.maximum(dispersion.sum(axis=0)[1], 1e-12)
+        if np.isin(responses[~np.isnan(responses)], (0.0, 1.0)).all():
+            self.dispersion_[:] = 1.0
+        self.share_, self.usual_bias_ = 0.0, np.zeros((2, len(scenarios.names)))
+        tuning, self.calibration_, self.pairing_ = tune(
+            self._kernel_benchmark(),
+            HeldOut(held_out, fold),
+            self._tuning(),
+            modelled[:, self.anchors_],
+            self.weights_,
+            ~np.isnan(responses) @ weights.T,
+            self.ability,
+            np.random.RandomState(seed),
+        )
+        self.share_, self.usual_bias_ = tuning.share, tuning.usual_bias
         return self
 
     def _whole_benchmark(self, values: np.ndarray, X: Any) -> AnchorContext:
@@ -304,20 +379,46 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
             irt.set_params(random_state=seed)
         return irt._fit_unit(context.responses, context.scenarios, context.bounds)
 
-    def _training_scores(self, responses: np.ndarray) -> np.ndarray:
-        """Scores of the training models; the model fills in what they were not asked."""
-        scores = np.empty((len(responses), len(self.scenarios_)))
+    def _training_figures(self, responses: np.ndarray, abilities: np.ndarray) -> tuple:
+        """Scores of models with these responses, the noise of their copies, and the squares of
+        their residuals beside p (1 - p); the IRT model fills in what they were not asked."""
+        n_scenarios = len(self.scenarios_)
+        scores, noise = np.empty((len(responses), n_scenarios)), []
+        dispersion = np.empty((len(responses), 2, n_scenarios))
         items = self.irt_.discrimination_, self.irt_.difficulty_
-        weights = np.zeros((responses.shape[1], len(self.scenarios_)))
-        weights[np.arange(responses.shape[1]), self._scenarios.index] = self.item_weights_
+        members = np.zeros((responses.shape[1], n_scenarios))
+        members[np.arange(responses.shape[1]), self._scenarios.index] = self.item_weights_
         for rows in row_blocks(*responses.shape):
-            known = responses[rows]
-            missing = np.isnan(known)
-            if missing.any():
-                expected = response_probabilities(self.irt_.ability_[rows], *items)
-                known = np.where(missing, expected, known)
-            scores[rows] = known @ weights
-        return scores
+            known = np.asarray(responses[rows], dtype=float)
+            expected = response_probabilities(abilities[rows], *items)
+            seen = ~np.isnan(known)
+            scores[rows] = np.where(seen, known, expected) @ members
+            noise.append(copy_noise(known, expected, self.item_weights_, self._scenarios.index))
+            residual = np.where(seen, known - expected, 0.0)
+            dispersion[rows, 0] = residual**2 @ members
+            dispersion[rows, 1] = np.where(seen, expected * (1.0 - expected), 0.0) @ members
+        return scores, np.concatenate(noise), dispersion
+
+    def _kernel_benchmark(self) -> Benchmark:
+        irt = self.irt_
+        training = Training(
+            self.training_abilities_,
+            self.training_responses_,
+            (self.training_scores_ - self._bounds.low) / self._bounds.width,
+            self.training_noise_,
+        )
+        return Benchmark(
+            ItemModel(irt.discrimination_, irt.difficulty_, irt.prior_precision_),
+            self._scenarios.index,
+            self.item_weights_,
+            self.anchors_,
+            training,
+        )
+
+    def _tuning(self) -> Tuning:
+        return Tuning(
+            self.bias_, self.variance_, self._gain, self.usual_bias_, self.dispersion_, self.share_
+        )
 
     def _in_unit(self, scores: np.ndarray, bounds: Any = None) -> np.ndarray:
         bounds = self._bounds if bounds is None else bounds
@@ -348,35 +449,52 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
     def _estimates_at(
         self, answers: np.ndarray, positions: np.ndarray, weights: np.ndarray
     ) -> Estimates:
-        """Estimates from answers in [0, 1] to any items; items without weight only help p-IRT."""
-        self._validate_params()  # estimate, mixing and ability are read now
-        items = self.irt_.discrimination_, self.irt_.difficulty_
-        asked = tuple(parameter[positions] for parameter in items)
-        abilities = abilities_with_warning(
-            self.ability,
-            self.irt_._modelled(answers, positions),
-            *asked,
-            self.irt_.prior_precision_,
-        )
-        scenarios = self._scenarios
-        found = scenario_scores(
+        """Estimates from answers in [0, 1] to any items; items without weight count for p-IRT only.
+
+        The standard errors are calibrated.
+        """
+        self._validate_params()  # estimate, mixing, relatives and ability are read now
+        share = self._relative_share()
+        modelled = self.irt_._modelled(answers, positions)
+        found = estimate(
+            self._kernel_benchmark(),
+            self._tuning(),
+            Settings(self.ability, self.mixing, share),
             answers,
+            modelled,
             positions,
             weights,
-            abilities.ability,
-            *items,
-            scenarios.weights,
-            scenarios.index,
         )
-        if self.mixing == "paper":
-            # p-IRT errs on what was not asked only, so answers beyond the anchors lower its bias.
-            left, beyond = 1.0 - found.asked_weight, 1.0 - found.anchor_weight
-            share = np.divide(left, beyond, out=np.ones_like(left), where=beyond > 1e-9)
-            bias = self.bias_ * np.where(share > 1e-9, share, 0.0)
-            mixing = paper_mixing(bias, self.variance_, found.n_weighted, self._gain)
-        else:
-            mixing = np.where(found.n_weighted > 0, float(self.mixing), 0.0)
-        return combine(found, abilities.covariance, mixing, self.variance_)
+        warn_if_bounded(found.bounded, stacklevel=4)
+        stds, overall_stds = {}, {}
+        for kind, std in found.stds.items():
+            factor = self._calibration_of(kind, share > 0)
+            stds[kind], overall_stds[kind] = (
+                std * factor[:-1],
+                found.overall_stds[kind] * factor[-1],
+            )
+        return found._replace(stds=stds, overall_stds=overall_stds)
+
+    def _relative_share(self) -> float:
+        """Share of new models with a relative; 0 where there are none."""
+        if self.relatives is False or not len(self.training_scores_):
+            return 0.0
+        return self.share_ if self.relatives == "auto" else float(self.relatives)
+
+    def _calibration_of(self, kind: str, related: bool) -> np.ndarray:
+        """Factors of the standard errors on every scenario and overall."""
+        return self._by_kind(self.calibration_, kind, related)
+
+    def _by_kind(self, table: np.ndarray, kind: str, related: bool) -> np.ndarray:
+        """Row of a table by `KINDS`; a mixing by number lies between naive and p-IRT."""
+        if kind == "naive":
+            return table[KINDS.index(("naive", None, False))]
+        if kind == "pirt":
+            return table[KINDS.index(("pirt", None, related))]
+        if isinstance(self.mixing, str):
+            return table[KINDS.index(("gpirt", self.mixing, related))]
+        naive, pirt = (self._by_kind(table, k, related) for k in ("naive", "pirt"))
+        return self.mixing * naive + (1.0 - self.mixing) * pirt
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Estimate the full benchmark scores of models: the `aggregate` of the scenarios.
@@ -456,8 +574,7 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         return self._interval(score, std, coverage)
 
     def _interval(self, score: np.ndarray, std: np.ndarray, coverage: float) -> np.ndarray:
-        if not isinstance(coverage, Real) or not 0.0 < coverage < 1.0:
-            raise ValueError(f"coverage must be a number in (0, 1), got {coverage!r}")
+        check_coverage(coverage)
         half = ndtri(0.5 * (1.0 + coverage)) * std
         low, high = self._bounds.low, self._bounds.low + self._bounds.width
         if self.aggregate == "mean_win_rate":
@@ -496,21 +613,33 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         -------
         DataFrame
             Index (model, scenario), "(all)" for the aggregate where there are several
-            scenarios; columns answered, naive, pirt, gpirt, and of the chosen `estimate` the
-            std_error and the interval from low to high. In the unit of the responses.
+            scenarios; columns answered, naive, pirt, gpirt, of the chosen `estimate` the
+            std_error and the interval from low to high, and relatives: whom the model
+            resembles. In the unit of the responses.
         """
-        found = self._estimates(X)
-        return self._table(found, model_names(X, len(found.n_asked)), coverage)
+        check_is_fitted(self)
+        answers = self._read_answers(X)
+        return self._table(
+            answers, self.anchors_, self.weights_, model_names(X, len(answers)), coverage
+        )
 
-    def _table(self, found: Estimates, models: np.ndarray | None, coverage: float) -> pd.DataFrame:
+    def _table(
+        self,
+        answers: np.ndarray,
+        positions: np.ndarray,
+        weights: np.ndarray,
+        models: np.ndarray | None,
+        coverage: float,
+    ) -> pd.DataFrame:
         """The table of `predict_table`; without `models`, of one model, by scenario only."""
-        names = list(self.scenarios_)
-        several = len(names) > 1 or self.aggregate != "mean"
+        check_coverage(coverage)
+        found = self._estimates_at(answers, positions, weights)
+        names = self._row_names()
+        several = len(names) > len(self.scenarios_)
 
         def rows(parts: np.ndarray, overall: np.ndarray) -> np.ndarray:
             return np.column_stack([parts, overall]) if several else parts
 
-        answered = rows(found.n_asked, found.n_asked.sum(axis=1))
         overall = {kind: self._overall(found, kind) for kind in ("naive", "pirt", "gpirt")}
         figures = {
             kind: rows(self._in_unit(found.scores[kind]), score)
@@ -518,21 +647,214 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         }
         std = rows(self._bounds.width * found.stds[self.estimate], overall[self.estimate][1])
         interval = self._interval(figures[self.estimate], std, coverage)
-        names += [OVERALL] if several else []
-        if models is None:
-            index = pd.Index(names, name="scenario")
-        else:
-            index = pd.MultiIndex.from_arrays(
-                [np.repeat(models, len(names)), names * len(models)], names=["model", "scenario"]
-            )
         columns = {
-            "answered": answered,
+            "answered": rows(found.n_asked, found.n_asked.sum(axis=1)),
             **figures,
             "std_error": std,
             "low": interval[..., 0],
             "high": interval[..., 1],
         }
-        return pd.DataFrame({name: value.ravel() for name, value in columns.items()}, index)
+        kin = self._kin_in_words(answers, positions)
+        columns["relatives"] = np.repeat(kin, len(names))
+        return table_of(columns, models, names)
+
+    def _row_names(self) -> list[str]:
+        several = len(self.scenarios_) > 1 or self.aggregate != "mean"
+        return [*self.scenarios_, *([OVERALL] if several else [])]
+
+    def _find_kin(self, answers: np.ndarray, positions: np.ndarray) -> tuple:
+        """Groups of twins, the weight of each for every row, and of no relative."""
+        weights, none = find_kin(
+            self._kernel_benchmark(),
+            self._relative_share(),
+            answers,
+            self.irt_._modelled(answers, positions),
+            positions,
+        )
+        training = self._kernel_benchmark().training
+        group = twins(training.responses, training.scores)
+        members = np.zeros((len(group), group.max() + 1))
+        members[np.arange(len(group)), group] = 1.0
+        return group, weights @ members, none
+
+    def _kin_in_words(self, answers: np.ndarray, positions: np.ndarray) -> np.ndarray:
+        if self._relative_share() == 0.0:
+            off = "off" if len(self.training_scores_) else "off: no training answers"
+            return np.full(len(answers), off, dtype=object)
+        group, weights, none = self._find_kin(answers, positions)
+        first = np.unique(group, return_index=True)[1]
+        names = np.asarray(self.training_models_, dtype=object)[first]
+        return in_words(names, weights, none)
+
+    def relatives_of(self, X: Any, n: int = 5) -> pd.DataFrame:
+        """Whom models resemble: their nearest training models.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_models, n_anchors)
+            Answers to the anchors, NaN where not asked.
+        n : int, default=5
+            Relatives of each model.
+
+        Returns
+        -------
+        DataFrame
+            Index (model, relative), heaviest first and "(none)" last; columns weight, the
+            posterior probability, and score, the relative's own on the whole benchmark. Twins
+            (training models with equal answers) are one row, named together.
+
+        Raises
+        ------
+        ValueError
+            Where relatives are off, or no training model is known.
+        """
+        check_is_fitted(self)
+        self._validate_params()
+        if self._relative_share() == 0.0:
+            raise ValueError(
+                "relatives are off: "
+                + (
+                    f"relatives={self.relatives!r}"
+                    if len(self.training_scores_)
+                    else "this estimator holds no training models' answers"
+                )
+            )
+        answers = self._read_answers(X)
+        group, weights, none = self._find_kin(answers, self.anchors_)
+        return relatives_table(
+            model_names(X, len(answers)),
+            joined_names(self.training_models_, group),
+            weights,
+            none,
+            self.training_scores_[np.unique(group, return_index=True)[1]].mean(axis=1),
+            int(n),
+        )
+
+    def compare(self, X_a: Any, X_b: Any, coverage: float = 0.9) -> pd.DataFrame:
+        """Compare models on the same anchors.
+
+        The errors of two models that were asked the same items have much in common, the more the
+        more alike their answers are, so a difference is known better than from two intervals.
+
+        Parameters
+        ----------
+        X_a, X_b : array-like of shape (n_pairs, n_anchors)
+            Answers to the anchors, NaN where not asked; row by row, or one row against all.
+        coverage : float in (0, 1), default=0.9
+            Of the interval.
+
+        Returns
+        -------
+        DataFrame
+            Index (model a, model b, scenario), "(all)" for the aggregate where there are several
+            scenarios; columns a, b, difference (a less b), std_error, low, high (interval of the
+            difference), and probability_lower: that a scores lower than b. In the unit of the
+            responses.
+        """
+        check_is_fitted(self)
+        check_coverage(coverage)
+        answers = [self._read_answers(X) for X in (X_a, X_b)]
+        names = [model_names(X, len(a)) for X, a in zip((X_a, X_b), answers, strict=True)]
+        n_pairs = max(map(len, answers))
+        if min(map(len, answers)) not in (1, n_pairs):
+            raise ValueError(
+                f"X_a has {len(answers[0])} models and X_b {len(answers[1])}: give as many, or one "
+                "on one side"
+            )
+        answers = [np.broadcast_to(a, (n_pairs, a.shape[1])) for a in answers]
+        found = [self._estimates_at(a, self.anchors_, self.weights_) for a in answers]
+        benchmark = self._kernel_benchmark()
+        rest = [
+            unexplained(benchmark, a, self.irt_._modelled(a, self.anchors_), self.anchors_)
+            for a in answers
+        ]
+        alike = row_alikeness(*rest)
+        pairing = self._by_kind(self.pairing_, self.estimate, self._relative_share() > 0)
+        rows = self._row_names()
+        scores, stds = [], []
+        for side in found:
+            overall = self._overall(side, self.estimate)
+            score, std = self._in_unit(side.scores[self.estimate]), side.stds[self.estimate]
+            scores.append(np.column_stack([score, overall[0]])[:, : len(rows)])
+            stds.append(np.column_stack([self._bounds.width * std, overall[1]])[:, : len(rows)])
+        paired = [
+            paired_std(stds[0][:, s], stds[1][:, s], alike, pairing[s]) for s in range(len(rows))
+        ]
+        return compare_table(scores, np.column_stack(paired), names, rows, coverage)
+
+    @unchanged_on_error
+    def add_models(self, responses: Any, names: Any = None) -> "GPIRTEstimator":
+        """Make further models relatives of the models to come, without a refit.
+
+        Parameters
+        ----------
+        responses : array-like of shape (n_models, n_items)
+            Full or partial responses to the items of the benchmark, NaN where not asked. A
+            DataFrame's columns are matched by item name where the estimator knows them, and may
+            be some of the items.
+        names : array-like of shape (n_models,) of str, default=None
+            Names of the models; None: the DataFrame's index.
+
+        Returns
+        -------
+        GPIRTEstimator
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            Where the width, a value or a name does not fit; nothing is added then.
+        """
+        check_is_fitted(self)
+        values = self._read_full(responses)
+        if names is None:
+            names = model_names(responses, len(values))
+            if not isinstance(responses, pd.DataFrame):
+                raise ValueError("names must be given: responses have no row names")
+        names = np.array([str(name) for name in names], dtype=object)
+        if len(names) != len(values):
+            raise ValueError(f"names has {len(names)} entries, but responses {len(values)} rows")
+        taken = [str(name) for name in self.training_models_]
+        for i, name in enumerate(names):
+            if name in taken or name in names[:i]:
+                raise ValueError(f"names has {name!r}, which is a training model's name already")
+        empty = np.isnan(values).all(axis=1)
+        if empty.any():
+            raise ValueError(f"responses of the model {names[np.argmax(empty)]!r} are all missing")
+        ability = self.irt_._abilities(values).ability
+        scores, noise, _ = self._training_figures(values, ability)
+        for attribute, more in (
+            ("training_models_", names),
+            ("training_responses_", values[:, self.anchors_]),
+            ("training_abilities_", ability),
+            ("training_scores_", self._in_unit(scores)),
+            ("training_noise_", noise),
+        ):
+            setattr(self, attribute, np.concatenate([getattr(self, attribute), more]))
+        return self
+
+    def _read_full(self, responses: Any) -> np.ndarray:
+        """Responses to all items, in [0, 1]."""
+        n_items = len(self.item_weights_)
+        table = as_numbers(responses)
+        if isinstance(table, pd.DataFrame) and self._item_names is not None:
+            known = {str(name): i for i, name in enumerate(self._item_names)}
+            values = np.full((len(table), n_items), np.nan)
+            for column in table.columns:
+                if str(column) not in known:
+                    raise ValueError(f"responses have the item {column!r}, which is not known here")
+                values[:, known[str(column)]] = table[column]
+        else:
+            values = np.asarray(table, dtype=float)
+            if values.ndim != 2 or values.shape[1] != n_items:
+                raise ValueError(
+                    f"responses have shape {values.shape}, but the benchmark has {n_items} items: "
+                    "give one column per item, NaN where not asked"
+                )
+        if np.isinf(values).any():
+            row, column = np.argwhere(np.isinf(values))[0]
+            raise ValueError(f"responses are infinite at row {row} and column {column}")
+        return to_unit(values, self._bounds, responses)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

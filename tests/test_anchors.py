@@ -7,11 +7,13 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from sklearn_irt import AnchorSelector, IRTRegressor
+from sklearn_irt import AnchorSelector, GPIRTEstimator, IRTRegressor
 from sklearn_irt.datasets import make_responses
 
-METHODS = ["irt", "correctness", "random"]
+METHODS = ["irt", "correctness", "random", "information", "design"]
+DESIGNED = ["information", "design"]
 each_method = pytest.mark.parametrize("method", METHODS)
+each_design = pytest.mark.parametrize("method", DESIGNED)
 
 
 @pytest.fixture(scope="module")
@@ -64,11 +66,11 @@ def test_naive_mean_of_the_anchors_estimates_the_score(method, X, labels, data):
 
 
 @each_method
-def test_only_the_irt_method_needs_a_model(method, X):
+def test_only_some_methods_need_a_model(method, X):
     selector = make("irt").fit(X)
     assert isinstance(selector.irt_, IRTRegressor) and selector.irt_.discrimination_.shape[1] == 2
     selector.set_params(method=method).fit(X)
-    assert hasattr(selector, "irt_") == (method == "irt")
+    assert hasattr(selector, "irt_") == (method in ("irt", *DESIGNED))
 
 
 def test_random_anchors_are_stratified(X, labels):
@@ -170,7 +172,9 @@ def test_more_anchors_than_items_are_all_items_with_a_warning(method, X, labels)
 def test_all_items_as_anchors_give_the_exact_score(method, data, X, labels):
     selector = make(method, k=1.0, scenarios=labels)
     anchored = np.asarray(selector.fit_transform(X))
-    np.testing.assert_allclose(selector.weights_, selector.item_weights_, rtol=1e-12)
+    # The calibration of designed anchors is a least-squares fit.
+    rtol = 1e-10 if method in DESIGNED else 1e-12
+    np.testing.assert_allclose(selector.weights_, selector.item_weights_, rtol=rtol)
     np.testing.assert_allclose(anchored @ selector.weights_ / 3, data.scores, atol=1e-12)
 
 
@@ -207,7 +211,9 @@ def test_duplicate_and_constant_items_give_distinct_anchors(method, X):
         assert len(set(selector.anchors_)) == 15
         assert selector.weights_.sum() == pytest.approx(1) and (selector.weights_ > 0).all()
         estimate = items[:, selector.anchors_] @ selector.weights_
-        if method != "random":
+        if method in DESIGNED:  # calibrated weights stay near equal ones
+            assert np.abs(estimate - items.mean(axis=1)).max() < 0.15
+        elif method != "random":
             np.testing.assert_allclose(estimate, items.mean(axis=1), atol=1e-9)
 
 
@@ -308,6 +314,14 @@ def test_sparse_matrices_are_refused_everywhere(X):
     ("name", "value"),
     [
         ("method", "information?"),
+        ("random_share", -0.1),
+        ("random_share", 1.5),
+        ("random_share", None),
+        ("budget", 0),
+        ("budget", -3.0),
+        ("budget", "x"),
+        ("costs", 3),
+        ("verbose", "x"),
         ("n_dims", 0),
         ("irt", "IRTRegressor"),
         ("n_init", 0),
@@ -333,3 +347,203 @@ def test_balanced_truth_is_met_exactly_by_stratified_anchors():
         naive = np.asarray(selector.fit_transform(responses)) @ selector.weights_
         np.testing.assert_allclose(naive, accuracy.mean(axis=1), atol=1e-12)
     assert np.abs(responses.mean(axis=1) - accuracy.mean(axis=1)).max() > 0.2
+
+
+@each_design
+@pytest.mark.parametrize("random_share", [0.0, 0.5, 1.0])
+def test_fewer_designed_anchors_are_a_part_of_more(method, random_share, X, labels):
+    selector = make(method, scenarios=labels, random_share=random_share)
+    few, more = (clone(selector).set_params(k=k).fit(X) for k in (10, 20))
+    assert len(few.anchors_) == 30 and len(more.anchors_) == 60
+    assert set(few.anchors_) < set(more.anchors_)
+
+
+@each_design
+def test_the_random_share_is_stratified_and_the_same_for_every_share(method, X, labels):
+    base = make(method, scenarios=labels)
+    drawn = clone(base).set_params(k=6, random_share=1.0).fit(X)
+    for k in (5, 6, 11):
+        anchors = clone(base).set_params(k=k, random_share=1.0).fit(X).anchors_
+        in_x, in_y = (anchors < 60).sum(), ((anchors >= 60) & (anchors < 80)).sum()
+        assert in_x + in_y == k and abs(in_x - in_y) <= 1
+    half = clone(base).set_params(k=12).fit(X)
+    assert set(drawn.anchors_) <= set(half.anchors_)
+    designed = clone(base).set_params(k=6, random_share=0.0).fit(X)
+    assert set(designed.anchors_) <= set(half.anchors_)
+    # Six of each in every scenario, and what is in both is made up for.
+    assert len(half.anchors_) == 36
+
+
+def test_nothing_of_a_random_share_of_one_depends_on_the_design(X, labels):
+    one, two = (make(m, scenarios=labels, random_share=1.0).fit(X) for m in DESIGNED)
+    np.testing.assert_array_equal(one.anchors_, two.anchors_)
+    np.testing.assert_array_equal(one.weights_, two.weights_)
+
+
+@each_design
+def test_designed_anchors_of_each_scenario_as_many_as_wanted(method, X, labels):
+    index = pd.factorize(labels["scenario"])[0]
+    selector = make(method, k={"a": 7, "b": 0.1, "c": 1}, scenarios=labels).fit(X)
+    assert np.bincount(index[selector.anchors_]).tolist() == [7, 10, 1]
+    np.testing.assert_allclose(np.bincount(index[selector.anchors_], selector.weights_), 1)
+    assert (selector.weights_ >= 0).all()
+
+
+@each_design
+@pytest.mark.parametrize("kind", ["fractional", "missing", "few models"])
+def test_designed_anchors_of_other_responses(method, kind):
+    rng = np.random.RandomState(0)
+    data = make_responses(
+        5 if kind == "few models" else 50,
+        60,
+        response="fractional" if kind == "fractional" else "binary",
+        missing=0.4 if kind == "missing" else 0.0,
+        random_state=1,
+    )
+    responses = data.responses.to_numpy()
+    selector = make(method, k=15).fit(responses)
+    assert len(set(selector.anchors_)) == 15
+    assert selector.weights_.sum() == pytest.approx(1) and (selector.weights_ >= 0).all()
+    again = make(method, k=15).fit(responses)
+    np.testing.assert_array_equal(again.anchors_, selector.anchors_)
+    # Another order of the training models is no other benchmark.
+    rows = rng.permutation(len(responses))
+    assert len(set(make(method, k=15).fit(responses[rows]).anchors_)) == 15
+
+
+def test_weights_of_designed_anchors_are_calibrated(X):
+    """Their mean is nearer to the training models' scores than that of equal weights."""
+    truth = X.to_numpy().mean(axis=1)
+    for method in DESIGNED:
+        selector = make(method, k=30).fit(X)
+        answers = X.to_numpy()[:, selector.anchors_]
+        calibrated, equal = answers @ selector.weights_, answers.mean(axis=1)
+        assert ((calibrated - truth) ** 2).sum() < 0.95 * ((equal - truth) ** 2).sum()
+
+
+@pytest.fixture
+def costs():
+    return np.random.RandomState(5).uniform(0.5, 4.0, size=220)
+
+
+@each_design
+@pytest.mark.parametrize("random_share", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("budget", [1.0, 7.5, 25.0])
+def test_costs_of_the_anchors_stay_within_the_budget(
+    method, random_share, budget, X, labels, costs
+):
+    index = pd.factorize(labels["scenario"])[0]
+    selector = make(
+        method, k=15, scenarios=labels, costs=costs, budget=budget, random_share=random_share
+    ).fit(X)
+    spent = np.bincount(index[selector.anchors_], costs[selector.anchors_])
+    assert len(spent) == 3 and (spent <= budget + 1e-9).all()
+    assert (np.bincount(index[selector.anchors_]) <= 15).all()
+    np.testing.assert_allclose(np.bincount(index[selector.anchors_], selector.weights_), 1)
+    for s in range(3):  # what is left buys nothing more
+        others = np.setdiff1d(np.flatnonzero(index == s), selector.anchors_)
+        full = (index[selector.anchors_] == s).sum() == 15
+        assert full or costs[others].min() > budget - spent[s] - 1e-9
+
+
+@each_design
+def test_cheap_items_are_preferred(method, X):
+    costs = np.where(np.arange(220) % 2, 1.0, 50.0)
+    selector = make(method, k=12, costs=costs, random_share=0.0).fit(X)
+    assert (selector.anchors_ % 2 == 1).all()
+    without, equal = (
+        make(method, k=12, costs=c, random_share=0.0).fit(X) for c in (None, np.full(220, 7.0))
+    )
+    np.testing.assert_array_equal(without.anchors_, equal.anchors_)
+
+
+def test_free_items_are_possible(X):
+    costs = np.ones(220)
+    costs[:30] = 0.0
+    selector = make("information", k=40, costs=costs, budget=5.0, random_share=0.0).fit(X)
+    assert (selector.anchors_ < 30).sum() == 30 and len(selector.anchors_) in (34, 35)
+
+
+def test_costs_are_matched_by_name(X, costs):
+    named = pd.Series(costs, X.columns).sample(frac=1, random_state=0)
+    one, two = (make("design", k=9, costs=c, budget=9.0).fit(X) for c in (costs, named))
+    np.testing.assert_array_equal(one.anchors_, two.anchors_)
+    assert one.costs is costs  # as it was given
+
+
+def changed(costs, item, value):
+    costs = costs.copy()
+    costs[item] = value
+    return costs
+
+
+@each_design
+@pytest.mark.parametrize(
+    ("change", "budget", "message"),
+    [
+        (lambda c: changed(c, 17, -1.0), None, "costs has -1 for item 'a/0*17'"),
+        (lambda c: changed(c, 17, np.nan), None, "costs has nan for item '.*17'"),
+        (lambda c: changed(c, 17, np.inf), None, "costs has inf for item '.*17'"),
+        (lambda c: 0 * c, None, "costs are all zero"),
+        (lambda c: c[:-1], None, r"costs has shape \(219,\), but X has 220 items"),
+        (lambda c: c[:, None], None, r"costs has shape \(220, 1\)"),
+        (lambda c: ["dear"] * 220, None, "costs must be numbers"),
+        (lambda c: c, 0.4, r"budget=0.4 is below the cheapest item, which costs 0\.5"),
+        (lambda c: None, 3.0, "budget needs costs"),
+    ],
+)
+def test_bad_costs_are_named(method, change, budget, message, X, costs):
+    selector = make(method, k=3, costs=change(costs), budget=budget)
+    with pytest.raises(ValueError, match=message):
+        selector.fit(X)
+    assert not hasattr(selector, "anchors_")
+    assert selector.set_params(costs=costs, budget=None).fit(X).anchors_.size == 3
+
+
+def test_bad_costs_without_item_names_tell_the_column(X, costs):
+    selector = make("information", k=3, costs=changed(costs, 17, -1.0))
+    with pytest.raises(ValueError, match=r"costs has -1 for item \(column\) 17"):
+        selector.fit(X.to_numpy())
+
+
+@pytest.mark.parametrize("method", ["irt", "correctness", "random"])
+def test_costs_are_for_designs_only(method, X, costs):
+    with pytest.raises(ValueError, match=f'costs are for method="design" .* not for {method!r}'):
+        make(method, costs=costs).fit(X)
+
+
+@each_design
+def test_a_scenario_whose_items_are_all_too_dear_is_named(method, X, labels):
+    costs = np.where(labels["scenario"] == "b", 10.0, 1.0)
+    selector = make(method, k=5, scenarios=labels, costs=costs, budget=4.0)
+    with pytest.raises(ValueError, match="cheapest item of the scenario 'b', which costs 10"):
+        selector.fit(X)
+
+
+@each_design
+def test_progress_is_told(method, X, labels, capsys):
+    make(method, k=25, scenarios=labels, random_share=0.0).fit(X)
+    assert capsys.readouterr().out == ""
+    make(method, k=25, scenarios=labels, random_share=0.0, verbose=1).fit(X)
+    lines = capsys.readouterr().out.splitlines()
+    for name in "abc":
+        own = [line for line in lines if f" {name}: " in line]
+        assert [line.split()[2] for line in own] == ["10/25", "20/25", "25/25"]
+
+
+@each_design
+def test_designed_anchors_tell_more_about_new_models(method):
+    """Estimates of models that were not seen err less than from as many random ones."""
+    data = make_responses(160, 200, n_dims=1, random_state=4)
+    train, new = data.responses[:100], data.responses[100:]
+    errors = {}
+    for name in (method, "random"):
+        selector = make(name, k=15).set_params(n_dims=1)
+        if name == method:
+            selector.set_params(random_share=0.0)
+        estimator = GPIRTEstimator("pirt", relatives=False, mixing="paper", random_state=0).fit(
+            selector.fit_transform(train)
+        )
+        found = estimator.predict(new.to_numpy()[:, selector.anchors_])
+        errors[name] = np.abs(found - data.scores[100:]).mean()
+    assert errors[method] < errors["random"]

@@ -111,10 +111,11 @@ def test_accuracy_prints_what_a_direct_computation_gives(real_data):
         rows_after(printed, title)
         for title in ("mean absolute error", "% of the new models", "mean width")
     )
-    assert len(error) == len(covered) == len(width) == 3
+    example = runpy.run_path(str(EXAMPLES / "accuracy.py"))
+    assert len(error) == len(covered) == len(width) == len(example["ESTIMATES"]) == 6
     for label in error:
-        estimate = label.split()[-1]
-        estimator.set_params(estimate=estimate)
+        estimate = label.removeprefix("random").strip()
+        estimator.set_params(**example["ESTIMATES"][estimate])
         scores = answers @ selector.weights_ if estimate == "naive" else estimator.predict(answers)
         low, high = estimator.predict_interval(answers, coverage=0.9).T
         inside = (low <= truth) & (truth <= high)

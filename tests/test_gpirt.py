@@ -15,6 +15,11 @@ from sklearn.pipeline import make_pipeline
 
 from sklearn_irt import AnchorSelector, GPIRTEstimator, IRTRegressor
 from sklearn_irt.datasets import make_responses
+from sklearn_irt.kernels.tuning import KINDS
+
+# The estimator of the paper: the IRT model alone, and one share of the anchors' mean.
+PAPER = {"relatives": False, "mixing": "paper"}
+DEFAULT = {"relatives": "auto", "mixing": "robust"}
 
 
 class Bench:
@@ -27,7 +32,7 @@ class Bench:
             k=12, method=method, n_dims=2, scenarios=labels, random_state=0
         )
         anchored = self.selector.fit_transform(self.train)
-        self.estimator = GPIRTEstimator(random_state=0).fit(anchored)
+        self.estimator = GPIRTEstimator(**PAPER, random_state=0).fit(anchored)
         answers = self.new[:, self.selector.anchors_]
         self.all_answers = answers
         self.answers = answers.copy()
@@ -75,6 +80,13 @@ def one():
 def kind(estimator, name, **params):
     """The same fitted estimator with other parameters of predict time."""
     return pickle.loads(pickle.dumps(estimator)).set_params(estimate=name, **params)
+
+
+def calibration(estimator):
+    """Learned factors of the standard errors: one per scenario and one overall."""
+    mixing = None if estimator.estimate != "gpirt" else estimator.mixing
+    related = estimator.estimate != "naive" and estimator.relatives is not False
+    return estimator.calibration_[KINDS.index((estimator.estimate, mixing, related))]
 
 
 def brute_ability(estimator, answers):
@@ -213,10 +225,11 @@ def test_standard_error_of_pirt_is_its_formula(bench):
             index[unseen], (weights**2 * p * (1 - p))[unseen], minlength=bench.n_scenarios
         )
         alone = np.sqrt(np.einsum("sd,de,se->s", gradient, covariance, gradient) + noise)
-        np.testing.assert_allclose(table[row, : bench.n_scenarios], alone, rtol=1e-5)
+        factor = calibration(pirt)
+        np.testing.assert_allclose(table[row, : bench.n_scenarios] / factor[:-1], alone, rtol=1e-5)
         mean = gradient.mean(axis=0)
         together = mean @ covariance @ mean + noise.sum() / bench.n_scenarios**2
-        assert overall[row] == pytest.approx(np.sqrt(together), rel=1e-5)
+        assert overall[row] / factor[-1] == pytest.approx(np.sqrt(together), rel=1e-5)
         assert table[row, -1] == pytest.approx(overall[row], rel=1e-12)
 
 
@@ -232,17 +245,19 @@ def test_standard_error_of_naive_is_its_formula(bench):
             left = 1 - naive.item_weights_[naive.anchors_[mine]].sum()
             variances.append(naive.variance_[s] * (w**2).sum() * left)
         expected = np.sqrt(sum(variances)) / bench.n_scenarios
-        assert overall[row] == pytest.approx(expected, rel=1e-9)
+        assert overall[row] / calibration(naive)[-1] == pytest.approx(expected, rel=1e-9)
 
 
 def test_standard_error_of_gpirt_lies_between(one):
     mixing = one.estimator.mixing_[0]
+    estimators = [kind(one.estimator, name) for name in ("naive", "pirt", "gpirt")]
+    calibrated = [e.predict(one.all_answers, return_std=True)[1] for e in estimators]
     stds = [
-        kind(one.estimator, name).predict(one.all_answers, return_std=True)[1]
-        for name in ("naive", "pirt", "gpirt")
+        std / calibration(estimator)[-1]
+        for std, estimator in zip(calibrated, estimators, strict=True)
     ]
     np.testing.assert_allclose(stds[2], mixing * stds[0] + (1 - mixing) * stds[1], rtol=1e-12)
-    for fixed, expected in ((0, stds[1]), (1, stds[0])):
+    for fixed, expected in ((0, calibrated[1]), (1, calibrated[0])):
         found = kind(one.estimator, "gpirt", mixing=fixed).predict(one.all_answers, True)[1]
         np.testing.assert_allclose(found, expected, rtol=1e-12)
 
@@ -301,7 +316,7 @@ def test_a_row_without_answers(bench):
         warnings.simplefilter("error")
         table = bench.estimator.predict_table(nothing)
     assert (table["answered"] == 0).all() and table["naive"].isna().all()
-    assert np.isfinite(table.drop(columns="naive")).all(axis=None)
+    assert np.isfinite(table.drop(columns=["naive", "relatives"])).all(axis=None)
 
 
 def test_a_scenario_without_answers_is_filled_by_the_others(several):
@@ -320,11 +335,12 @@ def test_a_scenario_without_answers_is_filled_by_the_others(several):
 
 def test_parameters_of_predict_time_need_no_refit(bench):
     estimator = pickle.loads(pickle.dumps(bench.estimator))
+    anchored = clone(bench.selector).fit_transform(bench.train)
     for name in ("naive", "pirt", "gpirt"):
-        for mixing in ("paper", 0.25):
-            estimator.set_params(estimate=name, mixing=mixing)
-            fresh = GPIRTEstimator(name, mixing=mixing, random_state=0).fit(
-                clone(bench.selector).fit_transform(bench.train)
+        for mixing, relatives in (("paper", False), (0.25, "auto"), ("robust", 0.4)):
+            estimator.set_params(estimate=name, mixing=mixing, relatives=relatives)
+            fresh = GPIRTEstimator(name, mixing=mixing, relatives=relatives, random_state=0).fit(
+                anchored
             )
             np.testing.assert_array_equal(
                 estimator.predict(bench.answers, True), fresh.predict(bench.answers, True)
@@ -336,7 +352,11 @@ def test_parameters_of_predict_time_need_no_refit(bench):
     [
         ("estimate", "x"),
         ("estimate", None),
-        ("mixing", "robust"),
+        ("mixing", "robustly"),
+        ("relatives", True),
+        ("relatives", 1.0),
+        ("relatives", -0.1),
+        ("relatives", "none"),
         ("mixing", 2),
         ("mixing", -0.1),
         ("mixing", np.nan),
@@ -362,7 +382,11 @@ def test_bad_parameters_of_predict_time_are_named_then_too(name, value, one):
         ("n_dims", 0),
         ("n_dims", 2.5),
         ("irt", "cavi"),
-        ("mixing", "robust"),
+        ("mixing", "robustly"),
+        ("relatives", True),
+        ("relatives", 1.0),
+        ("relatives", -0.1),
+        ("relatives", "none"),
         ("mixing", 2),
         ("ability", "x"),
         ("scenarios", "ab"),
@@ -441,6 +465,7 @@ def test_table(bench):
         "std_error",
         "low",
         "high",
+        "relatives",
     ]
     assert table.index.names == ["model", "scenario"]
     assert table.index.tolist() == [(n, s) for n in names for s in scenarios]
@@ -464,6 +489,7 @@ def test_table(bench):
             np.testing.assert_allclose(rows[name], expected[scenario])
             assert list(expected.index) == names and expected.index.name == "model"
     chosen = kind(bench.estimator, "naive").predict_table(answers, coverage=0.8)
+    assert (table["relatives"] == "off").all()
     pd.testing.assert_frame_equal(chosen.iloc[:, :4], table.iloc[:, :4])
     assert not np.allclose(chosen["std_error"], table["std_error"])
     unnamed = bench.estimator.predict_table(bench.answers)
@@ -500,7 +526,7 @@ def test_the_selectors_model_is_used_as_it_is(one):
         one.estimator.irt_.discrimination_, one.selector.irt_.discrimination_
     )
     anchored = clone(one.selector).fit_transform(one.train)
-    same = GPIRTEstimator(n_dims=2, random_state=0).fit(anchored)
+    same = GPIRTEstimator(n_dims=2, **PAPER, random_state=0).fit(anchored)
     np.testing.assert_array_equal(same.predict(one.answers), one.estimator.predict(one.answers))
     for params, expected in (
         ({"n_dims": 3}, IRTRegressor(3)),
@@ -524,7 +550,7 @@ def test_anchors_without_a_model_get_one(several):
 
 def test_full_matrix_without_a_selector(one):
     """Every column is an item; NaN is what is not asked."""
-    estimator = GPIRTEstimator("pirt", n_dims=2, random_state=0).fit(one.train)
+    estimator = GPIRTEstimator("pirt", n_dims=2, **PAPER, random_state=0).fit(one.train)
     np.testing.assert_array_equal(estimator.anchors_, np.arange(90))
     np.testing.assert_allclose(estimator.weights_, 1 / 90)
     asked = np.full_like(one.new, np.nan)
@@ -535,7 +561,7 @@ def test_full_matrix_without_a_selector(one):
 
 
 def test_maximum_likelihood(one):
-    mle = GPIRTEstimator("pirt", n_dims=2, ability="mle", random_state=0)
+    mle = GPIRTEstimator("pirt", n_dims=2, ability="mle", **PAPER, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         mle.fit(clone(one.selector).fit_transform(one.train))
@@ -553,42 +579,46 @@ def test_units(low, high, several):
     """In another unit everything is the same, in that unit."""
 
     def unit(X):
-        return low + (high - low) * np.asarray(X)
+        return low + (high - low) * X
 
-    selector = AnchorSelector(
-        k=12,
-        n_dims=2,
-        scenarios=several.labels,
-        response_range=(low, high),
-        random_state=0,
+    selector = clone(several.selector).set_params(response_range=(low, high))
+    estimator = GPIRTEstimator(**PAPER, random_state=0).fit(
+        selector.fit_transform(unit(several.train))
     )
-    estimator = GPIRTEstimator(random_state=0).fit(selector.fit_transform(unit(several.train)))
     np.testing.assert_array_equal(estimator.anchors_, several.estimator.anchors_)
     np.testing.assert_allclose(estimator.mixing_, several.estimator.mixing_, rtol=1e-6)
     tolerance = 1e-12 if (low, high) == (0, 100) else 1e-7
     close = {"rtol": tolerance, "atol": tolerance * (high - low)}
-    score, std = several.estimator.predict(several.answers, return_std=True)
-    found, found_std = estimator.predict(unit(several.answers), return_std=True)
-    np.testing.assert_allclose(found, unit(score), **close)
-    np.testing.assert_allclose(found_std, (high - low) * std, **close)
-    np.testing.assert_allclose(
-        estimator.predict_interval(unit(several.answers)),
-        unit(several.estimator.predict_interval(several.answers)),
-        **close,
-    )
-    np.testing.assert_allclose(
-        estimator.predict_scenarios(unit(several.answers)),
-        unit(several.estimator.predict_scenarios(several.answers)),
-        **close,
-    )
-    table, expected = (
-        e.predict_table(a).drop(columns=["answered", "std_error"])
-        for e, a in (
-            (estimator, unit(several.answers)),
-            (several.estimator, several.answers),
+    for settings in (PAPER, DEFAULT):
+        ours = kind(estimator, "gpirt", **settings)
+        theirs = kind(several.estimator, "gpirt", **settings)
+        score, std = theirs.predict(several.answers, return_std=True)
+        found, found_std = ours.predict(unit(several.answers), return_std=True)
+        np.testing.assert_allclose(found, unit(score), **close)
+        np.testing.assert_allclose(found_std, (high - low) * std, **close)
+        np.testing.assert_allclose(
+            ours.predict_interval(unit(several.answers)),
+            unit(theirs.predict_interval(several.answers)),
+            **close,
         )
-    )
-    np.testing.assert_allclose(table, unit(expected), **close)
+        np.testing.assert_allclose(
+            ours.predict_scenarios(unit(several.answers)),
+            unit(theirs.predict_scenarios(several.answers)),
+            **close,
+        )
+        table, expected = (
+            e.predict_table(a).drop(columns=["answered", "std_error"])
+            for e, a in ((ours, unit(several.answers)), (theirs, several.answers))
+        )
+        assert (table.pop("relatives") == expected.pop("relatives")).all()
+        np.testing.assert_allclose(table, unit(expected), **close)
+        compared, expected = (
+            e.compare(a, a[::-1]).drop(columns="probability_lower")
+            for e, a in ((ours, unit(several.answers)), (theirs, several.answers))
+        )
+        np.testing.assert_allclose(compared[["a", "b"]], unit(expected[["a", "b"]]), **close)
+        rest = ["difference", "std_error", "low", "high"]
+        np.testing.assert_allclose(compared[rest], (high - low) * expected[rest], **close)
     np.testing.assert_allclose(
         estimator.training_scores_, unit(several.estimator.training_scores_), **close
     )
@@ -607,7 +637,8 @@ def test_learned_range_warns_and_gives_the_same(one):
         warnings.simplefilter("error")
         estimator.fit(anchored)
         score = estimator.predict(100 * one.answers)
-    np.testing.assert_allclose(score, 100 * one.estimator.predict(one.answers), rtol=1e-12)
+    expected = kind(one.estimator, "gpirt", **DEFAULT).predict(one.answers)
+    np.testing.assert_allclose(score, 100 * expected, rtol=1e-12)
     with pytest.warns(UserWarning, match="clipped"):
         estimator.predict(np.full((1, 12), 101.0))
 
@@ -634,7 +665,10 @@ def test_seeds_reproduce(several):
     np.testing.assert_array_equal(one.bias_, two.bias_)
     assert (GPIRTEstimator(random_state=4).fit(anchored).bias_ != one.bias_).any()
     np.testing.assert_array_equal(
-        kind(one, "pirt").predict(several.answers),
+        one.predict(several.answers, True), two.predict(several.answers, True)
+    )
+    np.testing.assert_array_equal(
+        kind(one, "pirt", **PAPER).predict(several.answers),
         kind(several.estimator, "pirt").predict(several.answers),
     )
 
@@ -643,8 +677,9 @@ def test_seeds_reproduce(several):
 def test_results_do_not_depend_on_n_jobs(n_jobs, several):
     selector = clone(several.selector).set_params(irt=IRTRegressor(2, n_jobs=n_jobs))
     estimator = GPIRTEstimator(random_state=0).fit(selector.fit_transform(several.train))
+    expected = kind(several.estimator, "gpirt", **DEFAULT)
     np.testing.assert_array_equal(
-        estimator.predict(several.answers, True), several.estimator.predict(several.answers, True)
+        estimator.predict(several.answers, True), expected.predict(several.answers, True)
     )
 
 
@@ -676,39 +711,62 @@ def test_balanced_truth():
     pairs = np.column_stack([np.repeat("s", 1110), np.repeat(["x", "y", "z"], sizes)])
     truth = accuracy.mean(axis=1)
     selector = AnchorSelector(k=60, method="random", n_dims=3, scenarios=pairs, random_state=0)
-    estimator = GPIRTEstimator(random_state=0).fit(selector.fit_transform(responses[:60]))
+    estimator = GPIRTEstimator(**PAPER, random_state=0).fit(selector.fit_transform(responses[:60]))
     answers = responses[60:, selector.anchors_]
     naive, pirt, gpirt = (
         kind(estimator, name).predict(answers) for name in ("naive", "pirt", "gpirt")
     )
     np.testing.assert_allclose(naive, truth[60:], atol=1e-12)
-    assert np.abs(pirt - truth[60:]).max() < 0.04
+    # The prior shrinks abilities towards the mean of the training models.
+    assert np.abs(pirt - truth[60:]).max() < 0.025
     assert np.abs(gpirt - truth[60:]).max() < np.abs(pirt - truth[60:]).max()
+    estimator.set_params(ability="mle")
+    for name in ("naive", "pirt", "gpirt"):
+        found = kind(estimator, name).predict(answers)
+        np.testing.assert_allclose(found, truth[60:], atol=1e-5)
     unbalanced = responses[60:].mean(axis=1)
     assert np.abs(unbalanced - truth[60:]).mean() > 0.05  # what the weights are there for
     np.testing.assert_allclose(estimator.training_scores_[:, 0], truth[:60], atol=1e-12)
 
 
-@pytest.mark.parametrize("method", ["random", "irt"])
-@pytest.mark.parametrize("name", ["naive", "pirt", "gpirt"])
-def test_intervals_cover_what_they_say(name, method):
+@pytest.mark.parametrize("method", ["random", "correctness", "irt"])
+@pytest.mark.parametrize("ability", ["map", "mle"])
+def test_balanced_truth_of_equal_models(method, ability):
+    """Subscenarios of 10, 100 and 1,000 items, each with one accuracy that all models have."""
+    sizes = [10, 100, 1000]
+    responses = np.tile(np.repeat([0.2, 0.5, 0.9], sizes), (60, 1))
+    pairs = np.column_stack([np.repeat("s", 1110), np.repeat(["x", "y", "z"], sizes)])
+    selector = AnchorSelector(k=30, method=method, n_dims=3, scenarios=pairs, random_state=0)
+    estimator = GPIRTEstimator(ability=ability, random_state=0)
+    estimator.fit(selector.fit_transform(responses[:50]))
+    for name in ("naive", "pirt", "gpirt"):
+        for settings in (PAPER, DEFAULT):
+            found = kind(estimator, name, **settings).predict(responses[50:, selector.anchors_])
+            np.testing.assert_allclose(found, 1.6 / 3, atol=1e-3)
+
+
+@pytest.mark.parametrize("settings", [PAPER, DEFAULT], ids=["paper", "default"])
+@pytest.mark.parametrize("method", ["random", "irt", "design"])
+def test_intervals_cover_what_they_say(method, settings):
     """510 simulated models, 12 of 90 items: nine in ten, give or take sampling and Laplace."""
     data = make_responses(600, 90, n_dims=2, random_state=0)
     selector = AnchorSelector(k=12, method=method, n_dims=2, random_state=0)
-    estimator = GPIRTEstimator(name, random_state=0).fit(
+    estimator = GPIRTEstimator(**settings, random_state=0).fit(
         selector.fit_transform(data.responses[:90])
     )
     answers = data.responses.to_numpy()[90:, selector.anchors_]
     truth = data.scores.to_numpy()[90:]
-    low, high = estimator.predict_interval(answers, coverage=0.9).T
-    assert 0.84 <= ((low <= truth) & (truth <= high)).mean() <= 0.96
+    for name in ("naive", "pirt", "gpirt"):
+        low, high = kind(estimator, name).predict_interval(answers, coverage=0.9).T
+        assert 0.84 <= ((low <= truth) & (truth <= high)).mean() <= 0.96, name
 
 
 def test_target_is_not_used(several):
     anchored = clone(several.selector).fit_transform(several.train)
     estimator = GPIRTEstimator(random_state=0).fit(anchored, np.random.RandomState(0).rand(90))
+    expected = kind(several.estimator, "gpirt", **DEFAULT)
     np.testing.assert_array_equal(
-        estimator.predict(several.answers), several.estimator.predict(several.answers)
+        estimator.predict(several.answers), expected.predict(several.answers)
     )
 
 
@@ -809,3 +867,339 @@ def test_score_says_that_it_needs_the_scores():
     with pytest.raises(ValueError, match="y is needed"):
         estimator.score(data.responses)
     assert estimator.score(data.responses, data.scores) == pytest.approx(1.0)
+
+
+class Families:
+    """Training models, of which some are twins, and new models that are near copies of them."""
+
+    def __init__(self, n_items=160, k=50):
+        data = make_responses(40, n_items, n_dims=2, random_state=0)
+        self.train = data.responses.copy()
+        self.train.iloc[7] = self.train.iloc[3]
+        rng = np.random.RandomState(0)
+        parents = np.array([3, 12, 20, 33])
+        copied = self.train.to_numpy()[parents]
+        drawn = (rng.rand(*copied.shape) < copied.mean(axis=1, keepdims=True)) * 1.0
+        self.new = pd.DataFrame(
+            np.where(rng.rand(*copied.shape) < 0.9, copied, drawn),
+            [f"new {i}" for i in range(4)],
+            self.train.columns,
+        )
+        self.parents = self.train.index[parents]
+        self.selector = AnchorSelector(k, method="random", n_dims=2, random_state=0)
+        anchored = self.selector.fit_transform(self.train)
+        self.estimator = GPIRTEstimator(random_state=0).fit(anchored)
+        self.answers = self.new[self.selector.get_feature_names_out()]
+
+
+@pytest.fixture(scope="module")
+def families():
+    return Families()
+
+
+def test_relatives_are_named_with_weights_and_scores(families):
+    table = families.estimator.relatives_of(families.answers, n=3)
+    assert table.index.names == ["model", "relative"]
+    assert list(table.columns) == ["weight", "score"]
+    names = families.train.index
+    twins = f"{names[3]} = {names[7]}"
+    truth = families.train.mean(axis=1)
+    for model, parent in zip(families.new.index, families.parents, strict=True):
+        rows = table.loc[model]
+        assert len(rows) == 4 and rows.index[-1] == "(none)"
+        weights = rows["weight"].to_numpy()
+        assert (np.diff(weights[:-1]) <= 0).all() and weights.sum() <= 1 + 1e-9
+        nearest = twins if parent == names[3] else parent
+        assert rows.index[0] == nearest and weights[0] > 0.8
+        assert rows["score"].iloc[0] == pytest.approx(truth[parent])
+        assert np.isnan(rows["score"].iloc[-1])
+    everyone = families.estimator.relatives_of(families.answers, n=1000)
+    assert len(everyone) == 4 * 40  # 38 models, a pair of twins, and none
+    np.testing.assert_allclose(everyone["weight"].groupby(level="model").sum(), 1.0)
+
+
+def test_relatives_column_of_the_table(families):
+    words = families.estimator.predict_table(families.answers)["relatives"]
+    table = families.estimator.relatives_of(families.answers, n=2)
+    for model in families.new.index:
+        text = words[model].iloc[0]
+        none = table.loc[(model, "(none)"), "weight"]
+        assert text.endswith(f"none {none:.0%}")
+        weight = table.loc[model, "weight"].iloc[0]
+        assert f" {weight:.0%}, " in text
+    first = words[families.new.index[1]].iloc[0]
+    assert first.startswith(f"{families.parents[1]} ")
+    off = kind(families.estimator, "gpirt", relatives=False)
+    assert (off.predict_table(families.answers)["relatives"] == "off").all()
+
+
+def test_relatives_of_nobody_are_refused(families):
+    off = kind(families.estimator, "gpirt", relatives=False)
+    with pytest.raises(ValueError, match="relatives are off: relatives=False"):
+        off.relatives_of(families.answers)
+    nobody = kind(families.estimator, "gpirt")
+    for name in ("models", "responses", "abilities", "scores", "noise"):
+        name = f"training_{name}_"
+        setattr(nobody, name, getattr(nobody, name)[:0])
+    with pytest.raises(ValueError, match="holds no training models"):
+        nobody.relatives_of(families.answers)
+    table = nobody.predict_table(families.answers)
+    assert (table["relatives"] == "off: no training answers").all()
+    np.testing.assert_allclose(nobody.predict(families.answers), off.predict(families.answers))
+
+
+def test_relatives_are_read_at_predict_time(families):
+    predicted = {
+        share: kind(families.estimator, "gpirt", relatives=share).predict(families.answers)
+        for share in (False, 0.0, 0.3, 0.9, "auto")
+    }
+    np.testing.assert_array_equal(predicted[0.0], predicted[False])
+    learned = kind(families.estimator, "gpirt", relatives=families.estimator.share_)
+    np.testing.assert_array_equal(predicted["auto"], learned.predict(families.answers))
+    assert 0.0 < families.estimator.share_ < 1.0
+    assert (predicted[0.3] != predicted[False]).any() and (predicted[0.3] != predicted[0.9]).any()
+    truth = families.new.mean(axis=1)
+    alone = kind(families.estimator, "gpirt", relatives=False).predict(families.answers)
+    assert np.abs(predicted["auto"] - truth).mean() < np.abs(alone - truth).mean()
+
+
+def test_a_model_compared_with_itself_does_not_differ(bench):
+    for settings in (PAPER, DEFAULT):
+        estimator = kind(bench.estimator, "gpirt", **settings)
+        table = estimator.compare(bench.answers, bench.answers)
+        n_rows = bench.n_scenarios + (bench.n_scenarios > 1)
+        assert len(table) == len(bench.answers) * n_rows
+        np.testing.assert_array_equal(table["difference"], 0.0)
+        np.testing.assert_array_equal(table["probability_lower"], 0.5)
+        assert (table["std_error"] > 0).all()
+        np.testing.assert_allclose(table["low"], -table["high"], atol=1e-15)
+
+
+def test_compare_is_antisymmetric_and_that_of_the_estimates(bench):
+    estimator = kind(bench.estimator, "gpirt", **DEFAULT)
+    a, b = bench.all_answers[:10], bench.all_answers[10:]
+    one, two = estimator.compare(a, b, 0.8), estimator.compare(b, a, 0.8)
+    assert list(one.columns) == [
+        "a",
+        "b",
+        "difference",
+        "std_error",
+        "low",
+        "high",
+        "probability_lower",
+    ]
+    assert one.index.names == ["a", "b", "scenario"]
+    np.testing.assert_allclose(one["difference"], -two["difference"], atol=1e-15)
+    np.testing.assert_allclose(one["std_error"], two["std_error"], rtol=1e-12)
+    np.testing.assert_allclose(one["low"], -two["high"], atol=1e-12)
+    np.testing.assert_allclose(one["probability_lower"], 1 - two["probability_lower"])
+    np.testing.assert_allclose(one["difference"], one["a"] - one["b"], atol=1e-15)
+    half = norm.ppf(0.9) * one["std_error"]
+    np.testing.assert_allclose(one["high"], one["difference"] + half)
+    probability = norm.cdf(0, one["difference"], one["std_error"])
+    np.testing.assert_allclose(one["probability_lower"], probability, atol=1e-12)
+    last = one.iloc[len(one) // 10 - 1 :: len(one) // 10]
+    np.testing.assert_allclose(last["a"], estimator.predict(a), rtol=1e-10)
+    np.testing.assert_allclose(last["b"], estimator.predict(b), rtol=1e-10)
+
+
+def test_one_compared_with_many(families):
+    one, many = families.answers.iloc[[0]], families.answers
+    table = families.estimator.compare(one, many)
+    assert table.index.get_level_values("a").tolist() == ["new 0"] * 4
+    assert table.index.get_level_values("b").tolist() == list(many.index)
+    swapped = families.estimator.compare(many, one)
+    np.testing.assert_allclose(swapped["difference"], -table["difference"], atol=1e-15)
+    for i in range(4):
+        alone = families.estimator.compare(one, many.iloc[[i]])
+        np.testing.assert_allclose(table.iloc[[i]], alone, atol=1e-9)
+    with pytest.raises(ValueError, match="X_a has 3 models and X_b 2: give as many, or one"):
+        families.estimator.compare(many.iloc[:3], many.iloc[:2])
+    with pytest.raises(ValueError, match="coverage must be a number"):
+        families.estimator.compare(many, many, coverage=2)
+
+
+def test_differences_of_alike_models_are_known_better_than_of_independent_ones():
+    """Versions of ten models that differ in some answers, on the same anchors."""
+    base = make_responses(10, 200, n_dims=2, random_state=0).responses.to_numpy()
+    rng = np.random.RandomState(1)
+
+    def versions(n):
+        copied = np.repeat(base, n, axis=0)
+        drawn = (rng.rand(*copied.shape) < copied.mean(axis=1, keepdims=True)) * 1.0
+        return np.where(rng.rand(*copied.shape) < 0.85, copied, drawn)
+
+    selector = AnchorSelector(40, method="random", n_dims=2, random_state=0)
+    estimator = GPIRTEstimator(**PAPER, random_state=0)
+    estimator.fit(selector.fit_transform(versions(12)))
+    new_a, new_b = versions(6), versions(6)
+    a, b = new_a[:, selector.anchors_], new_b[:, selector.anchors_]
+    table = estimator.compare(a, b)
+    apart = np.hypot(*(estimator.predict(x, return_std=True)[1] for x in (a, b)))
+    assert (table["std_error"] < apart).mean() > 0.8
+    truth = new_a.mean(axis=1) - new_b.mean(axis=1)
+    covered = (table["low"] <= truth) & (truth <= table["high"])
+    assert covered.mean() > 0.8
+
+
+def test_an_added_model_is_the_relative_of_its_copies(families):
+    estimator = kind(families.estimator, "gpirt")
+    added = families.new.iloc[[2]].rename(index={"new 2": "ours"})
+    rng = np.random.RandomState(4)
+    copy = added.to_numpy()[0].copy()
+    flipped = rng.permutation(len(copy))[:5]
+    copy[flipped] = 1 - copy[flipped]
+    answers = copy[None, families.selector.anchors_]
+    before, before_std = estimator.predict(answers, return_std=True)
+    assert estimator.add_models(added) is estimator
+    table = estimator.relatives_of(answers, n=1)
+    assert table.index[0][1] == "ours" and table["weight"].iloc[0] > 0.5
+    assert table["score"].iloc[0] == pytest.approx(added.to_numpy().mean())
+    after, after_std = estimator.predict(answers, return_std=True)
+    assert abs(after[0] - copy.mean()) <= abs(before[0] - copy.mean())
+    assert len(estimator.training_models_) == 41 and estimator.training_models_[-1] == "ours"
+    assert families.estimator.training_scores_.shape == (40, 1)  # another estimator
+
+
+def test_a_model_that_was_fitted_and_one_that_was_added_say_the_same(families):
+    """Without the last training model and with it added: scores and noise from its responses."""
+    estimator, full = kind(families.estimator, "gpirt"), families.estimator
+    for name in ("models", "responses", "abilities", "scores", "noise"):
+        name = f"training_{name}_"
+        setattr(estimator, name, getattr(estimator, name)[:-1])
+    estimator.add_models(families.train.iloc[[-1]])
+    np.testing.assert_array_equal(estimator.training_models_, full.training_models_)
+    np.testing.assert_array_equal(estimator.training_responses_, full.training_responses_)
+    np.testing.assert_allclose(estimator.training_scores_, full.training_scores_, atol=1e-12)
+    # Its ability by the most probable value, not by a posterior mean.
+    np.testing.assert_array_equal(estimator.training_abilities_[:-1], full.training_abilities_[:-1])
+    np.testing.assert_allclose(estimator.training_noise_, full.training_noise_, rtol=0.15)
+    expected = full.predict(families.answers)
+    np.testing.assert_allclose(estimator.predict(families.answers), expected, atol=0.01)
+
+
+def test_added_models_may_have_answered_a_part(families):
+    estimator = kind(families.estimator, "gpirt")
+    columns = list(families.train.columns[::-2])
+    estimator.add_models(families.new[columns], names=list("abcd"))
+    given = families.new.copy()
+    given[[c for c in families.train.columns if c not in columns]] = np.nan
+    other = kind(families.estimator, "gpirt").add_models(given.to_numpy(), list("abcd"))
+    np.testing.assert_array_equal(estimator.training_scores_, other.training_scores_)
+    np.testing.assert_array_equal(estimator.training_responses_, other.training_responses_)
+    anchors = estimator.training_responses_[-4:]
+    np.testing.assert_array_equal(anchors, given.to_numpy()[:, estimator.anchors_])
+    error = estimator.training_scores_[-4:, 0] - families.new.mean(axis=1)
+    assert np.abs(error).max() < 0.08
+    assert np.isfinite(estimator.predict(families.answers, return_std=True)).all()
+    # Half of the answers say less than all of the parent's.
+    weights = estimator.relatives_of(families.answers, 1000)["weight"]
+    for model, ours in zip(families.new.index, "abcd", strict=True):
+        assert weights[(model, ours)] == weights[model].drop("(none)").nlargest(2).loc[ours]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda f: (f.new.to_numpy(), None), "names must be given"),
+        (lambda f: (f.new, ["a"]), "names has 1 entries, but responses 4 rows"),
+        (lambda f: (f.train.iloc[:1], None), "training model's name already"),
+        (lambda f: (f.new, ["a", "b", "a", "c"]), "names has 'a'"),
+        (lambda f: (f.new.to_numpy()[:, :-1], list("abcd")), "the benchmark has 160 items"),
+        (lambda f: (f.new.rename(columns={f.new.columns[0]: "x"}), None), "the item 'x'"),
+        (lambda f: (f.new * 2, None), "outside the response range"),
+        (lambda f: (f.new.replace(1.0, np.inf), None), "infinite"),
+        (lambda f: (f.new * np.nan, None), "'new 0' are all missing"),
+        (lambda f: (f.new.replace(1.0, "right"), None), "right"),
+    ],
+)
+def test_bad_models_are_not_added(change, message, families):
+    estimator = kind(families.estimator, "gpirt")
+    before = pickle.dumps(estimator)
+    with pytest.raises(ValueError, match=message):
+        estimator.add_models(*change(families))
+    assert pickle.dumps(estimator) == before
+
+
+def test_the_order_of_the_training_models_changes_no_estimate():
+    """With given shares; what is learned depends on who is left out."""
+    data = make_responses(70, 80, n_dims=2, random_state=0)
+    train, new = data.responses[:50], data.responses.to_numpy()[50:]
+    rows = np.random.RandomState(0).permutation(50)
+    found = []
+    for X in (train, train.iloc[rows]):
+        selector = AnchorSelector(
+            20, method="random", irt=IRTRegressor(2, max_iter=30, tol=0), random_state=0
+        )
+        estimator = GPIRTEstimator("pirt", relatives=0.6, random_state=0)
+        estimator.fit(selector.fit_transform(X))
+        pirt = estimator.predict(new[:, selector.anchors_])
+        estimator.set_params(estimate="gpirt", mixing=0.7)
+        found.append((selector.anchors_, pirt, estimator.predict(new[:, selector.anchors_])))
+    np.testing.assert_array_equal(found[0][0], found[1][0])
+    np.testing.assert_allclose(found[0][1], found[1][1], rtol=0, atol=1e-8)
+    np.testing.assert_allclose(found[0][2], found[1][2], rtol=0, atol=1e-8)
+
+
+def test_a_twin_of_a_training_model_changes_no_other_estimate(families):
+    estimator = kind(families.estimator, "gpirt")
+    expected = estimator.predict(families.answers, return_std=True)
+    for name in ("responses", "abilities", "scores", "noise"):
+        name = f"training_{name}_"
+        values = getattr(estimator, name)
+        setattr(estimator, name, np.concatenate([values, values[[12]]]))
+    estimator.training_models_ = np.append(estimator.training_models_, "twin")
+    found = estimator.predict(families.answers, return_std=True)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+    relatives = estimator.relatives_of(families.answers.iloc[[1]], n=1)
+    assert relatives.index[0][1] == f"{families.parents[1]} = twin"
+
+
+def test_thousands_of_new_models_at_once(families):
+    many = np.tile(families.answers.to_numpy(), (1000, 1))
+    score, std = families.estimator.predict(many, return_std=True)
+    expected = families.estimator.predict(families.answers.to_numpy(), return_std=True)
+    np.testing.assert_allclose(score, np.tile(expected[0], 1000), atol=1e-9)
+    np.testing.assert_allclose(std, np.tile(expected[1], 1000), atol=1e-9)
+
+
+@pytest.mark.parametrize("n_models", [2, 3, 5, 8])
+def test_a_few_training_models_do_little_harm(n_models):
+    data = make_responses(n_models + 200, 150, n_dims=2, random_state=n_models)
+    train, new = data.responses[:n_models], data.responses.to_numpy()[n_models:]
+    selector = AnchorSelector(30, method="random", n_dims=2, random_state=0)
+    estimator = GPIRTEstimator(random_state=0).fit(selector.fit_transform(train))
+    answers = new[:, selector.anchors_]
+    score, std = estimator.predict(answers, return_std=True)
+    naive = kind(estimator, "naive").predict(answers)
+    truth = new.mean(axis=1)
+    assert np.isfinite(score).all() and np.isfinite(std).all() and (std > 0).all()
+    assert np.abs(score - truth).mean() < 1.25 * np.abs(naive - truth).mean()
+    table = estimator.predict_table(answers[:3])
+    assert np.isfinite(table.drop(columns="relatives")).all(axis=None)
+    assert np.isfinite(estimator.compare(answers[:3], answers[3:6])).all(axis=None)
+
+
+@pytest.mark.parametrize("method", ["random", "design"])
+def test_one_training_model_is_refused_clearly(method):
+    responses = make_responses(2, 50, random_state=0).responses[:1]
+    with pytest.raises(ValueError, match="minimum of 2 is required"):
+        selector = AnchorSelector(10, method=method, n_dims=1, random_state=0)
+        GPIRTEstimator(random_state=0).fit(selector.fit_transform(responses))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["random", "design"])
+def test_intervals_cover_pooled_over_benchmarks(method):
+    covered = {"naive": [], "pirt": [], "gpirt": []}
+    for seed in range(8):
+        data = make_responses(400, 200, n_dims=2, random_state=seed)
+        selector = AnchorSelector(25, method=method, n_dims=2, random_state=seed)
+        estimator = GPIRTEstimator(random_state=0).fit(selector.fit_transform(data.responses[:100]))
+        answers = data.responses.to_numpy()[100:, selector.anchors_]
+        truth = data.scores.to_numpy()[100:]
+        for name, hits in covered.items():
+            low, high = kind(estimator, name).predict_interval(answers).T
+            hits.append(((low <= truth) & (truth <= high)).mean())
+    for name, hits in covered.items():
+        assert 0.85 <= np.mean(hits) <= 0.95, name

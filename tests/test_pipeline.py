@@ -95,7 +95,8 @@ def test_plain_pipeline(frames, split, expected):
 def test_make_pipeline_and_unnamed_steps(split, expected):
     X, y, X_new, _ = split
     pipe = make_pipeline(
-        AnchorSelector(k=30, n_dims=2, n_init=2, random_state=0), GPIRTEstimator(random_state=0)
+        AnchorSelector(k=30, n_dims=2, method="irt", n_init=2, random_state=0),
+        GPIRTEstimator(random_state=0),
     )
     same(pipe.fit(X, y).predict(X_new), expected)
 
@@ -378,8 +379,12 @@ def test_grid_over_parameters_read_at_predict_time(small):
     found = GridSearchCV(
         pipeline(),
         [
-            {"score__estimate": ["naive", "pirt", "gpirt"]},
-            {"score__estimate": ["gpirt"], "score__mixing": [0.0, 1.0]},
+            {"score__estimate": ["naive", "pirt", "gpirt"], "score__relatives": [False]},
+            {
+                "score__estimate": ["gpirt"],
+                "score__mixing": [0.0, 1.0],
+                "score__relatives": [False],
+            },
         ],
         scoring="neg_mean_absolute_error",
         cv=CV,

@@ -247,6 +247,8 @@ METHODS = {
         "predict_interval",
         "predict_scenarios",
         "predict_table",
+        "relatives_of",
+        "add_models",
     ],
 }
 
@@ -258,6 +260,9 @@ def test_not_fitted(make, method, values):
     args = () if method.startswith("get_") else (values,)
     with pytest.raises(NotFittedError, match="not fitted yet"):
         getattr(make(), method)(*args)
+    if make is estimator:
+        with pytest.raises(NotFittedError):
+            estimator().compare(values, values)
     if make is irt:
         with pytest.raises(NotFittedError):
             irt().item_information(np.zeros((1, 2)))
@@ -405,7 +410,8 @@ def test_odd_matrices_give_finite_results(make, odd, values):
     if make is estimator:
         score, std = fitted.predict(X, return_std=True)
         assert np.isfinite(std).all() and (std >= 0).all()
-        assert np.isfinite(fitted.predict_table(X).drop(columns="naive")).all(axis=None)
+        numbers = fitted.predict_table(X).drop(columns=["naive", "relatives"])
+        assert np.isfinite(numbers).all(axis=None)
 
 
 @each

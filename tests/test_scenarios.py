@@ -10,6 +10,8 @@ from sklearn_irt import AnchorSelector, GPIRTEstimator, IRTRegressor
 from sklearn_irt._scenarios import read_scenarios
 from sklearn_irt.datasets import make_responses
 
+# The estimator of the paper: the IRT model alone, and one share of the anchors' mean.
+PAPER = {"relatives": False, "mixing": "paper"}
 ESTIMATORS = [IRTRegressor(1), AnchorSelector(k=5, n_dims=1), GPIRTEstimator(n_dims=1)]
 each = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
 
@@ -114,7 +116,11 @@ def test_wrong_shape_of_labels(shape, data):
 
 
 def scores(X, labels, answers, **params):
-    fitted = GPIRTEstimator("pirt", scenarios=labels, n_dims=2, random_state=0, **params).fit(X)
+    fitted = GPIRTEstimator(
+        "pirt", scenarios=labels, n_dims=2, random_state=0, **(PAPER | params)
+    ).fit(X)
+    # Calibrated by models left out, which are drawn by position.
+    fitted.calibration_[:] = 1.0
     return fitted, fitted.predict(answers, return_std=True)
 
 
@@ -166,6 +172,28 @@ def test_names_of_the_labels_do_not_matter(data, labels):
     answers = np.where(np.random.RandomState(1).rand(*X.shape) < 0.4, X, np.nan)
     renamed = pd.DataFrame({"s": "z" + labels["scenario"], "t": "b" + labels["subscenario"]})
     np.testing.assert_array_equal(scores(X, labels, answers)[1], scores(X, renamed, answers)[1])
+    default = {"relatives": "auto", "mixing": "robust"}
+    one, two = (scores(X, names, answers, **default)[1] for names in (labels, renamed))
+    np.testing.assert_array_equal(one, two)
+
+
+def test_relatives_do_not_depend_on_the_order(data, labels):
+    """With a given share; the learned one depends a little on who is left out."""
+    X = data.responses.to_numpy()
+    answers = np.where(np.random.RandomState(1).rand(*X.shape) < 0.4, X, np.nan)
+    answers[::2] = 1 - answers[::2]  # nobody's copy
+    rng = np.random.RandomState(2)
+    rows, columns = rng.permutation(len(X)), rng.permutation(90)
+    one, (score, std) = scores(X, labels, answers, relatives=0.6)
+    _, (by_row, std_by_row) = scores(X[rows], labels, answers, relatives=0.6)
+    _, (by_column, std_by_column) = scores(
+        X[:, columns], labels.iloc[columns], answers[:, columns], relatives=0.6
+    )
+    for found, found_std in ((by_row, std_by_row), (by_column, std_by_column)):
+        np.testing.assert_allclose(found, score, rtol=0, atol=1e-6)
+        np.testing.assert_allclose(found_std, std, rtol=0, atol=1e-6)
+    alone = one.set_params(relatives=False).predict(answers)
+    assert np.abs(alone - score).max() > 0.01
 
 
 @pytest.mark.parametrize("method", ["irt", "correctness"])

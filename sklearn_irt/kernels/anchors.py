@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import nnls
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
@@ -153,7 +154,7 @@ def cluster_anchors(
     n_init : int
         Starts of k-means; one is kept.
     loss : callable, optional
-        Of the positions of anchors; of the starts, that with the least loss is kept. Without
+        Of `Anchors`; of the starts, that with the least loss is kept. Without
         it, that with the tightest clusters.
     random_state : RandomState
 
@@ -187,7 +188,7 @@ def cluster_anchors(
     found = [
         _nearest_to_centres(k, points, weights, eligible, 1, random_state) for _ in range(n_init)
     ]
-    return found[int(np.argmin([loss(anchors.positions) for anchors in found]))]
+    return found[int(np.argmin([loss(anchors) for anchors in found]))]
 
 
 def _nearest_to_centres(k, points, weights, eligible, n_init, random_state) -> Anchors:
@@ -222,3 +223,47 @@ def _nearest_to_centres(k, points, weights, eligible, n_init, random_state) -> A
     value = np.concatenate([np.full(t, s / t) for s, t in zip(share, taken, strict=True) if t])
     by_position = np.argsort(chosen)
     return Anchors(chosen[by_position], value[by_position] / value.sum())
+
+
+def calibrated_weights(
+    responses: np.ndarray, scores: np.ndarray, start: np.ndarray, ridge: float = 2.0
+) -> np.ndarray:
+    """Weights of anchors near `start` with which their means are the training models' scores.
+
+    Parameters
+    ----------
+    responses : ndarray of shape (n_models, n_anchors)
+        On the anchors, without missing ones.
+    scores : ndarray of shape (n_models,)
+    start : ndarray of shape (n_anchors,)
+        Sum 1.
+    ridge : float
+        Weight of staying near `start`, per anchor, beside one model's squared error.
+
+    Returns
+    -------
+    ndarray of shape (n_anchors,)
+        Non-negative, sum 1: the minimum of ``sum((responses @ a - scores)**2) +
+        ridge * n_anchors * sum((a - start)**2)``.
+
+    References
+    ----------
+    Deville & Sarndal (1992), Calibration estimators in survey sampling, JASA 87.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_irt.kernels.anchors import calibrated_weights
+    >>> answers = np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 0.0]] * 50)
+    >>> scores = 0.8 * answers[:, 0] + 0.2 * answers[:, 1]
+    >>> calibrated_weights(answers, scores, np.array([0.5, 0.5])).round(2)
+    array([0.76, 0.24])
+    """
+    n_anchors = len(start)
+    root = np.sqrt(ridge * n_anchors)
+    # A heavy last row holds the sum at 1.
+    heavy = 1e3 * np.sqrt(len(responses) + 1.0)
+    rows = [responses, root * np.eye(n_anchors), np.full((1, n_anchors), heavy)]
+    target = [scores, root * start, [heavy]]
+    weights, _ = nnls(np.concatenate(rows), np.concatenate(target))
+    return weights / weights.sum()

@@ -1,8 +1,10 @@
 """The share of the anchors' mean in gp-IRT: bias, variance and lambda."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
 from sklearn_irt.kernels.logistic import (
     ItemModel,
@@ -14,6 +16,9 @@ from sklearn_irt.kernels.logistic import (
 # Clustered anchors have half the standard error of as many random ones (paper, section 4.2).
 CLUSTER_GAIN = 4.0
 MIN_VARIANCE = 1e-3
+# Share of new models that are unlike all training models, and the size of the bias on them.
+UNLIKE = 0.15
+LARGE_BIAS = 0.15
 
 
 def response_variance(responses: np.ndarray, weights: np.ndarray) -> float:
@@ -67,7 +72,7 @@ def prediction_bias(
     random_state: np.random.RandomState,
     ability: str = "map",
     truth: np.ndarray | None = None,
-) -> np.ndarray:
+) -> tuple[np.ndarray, ItemModel, np.ndarray]:
     """Error of the IRT model's predicted scores on models that it was not fitted on.
 
     One half of the models is fitted. Of each other model one half of the items gives the
@@ -89,8 +94,12 @@ def prediction_bias(
 
     Returns
     -------
-    ndarray of shape (n_scenarios,)
+    bias : ndarray of shape (n_scenarios,)
         Mean absolute error, on the scale of [0, 1].
+    items : ItemModel
+        The fit of the one half.
+    test : ndarray of int
+        The models of the other half.
 
     References
     ----------
@@ -130,7 +139,8 @@ def prediction_bias(
         some = mass > 0
         errors += np.where(some, error / np.where(some, mass, 1.0), 0.0).sum(axis=0)
         counts += some.sum(axis=0)
-    return np.divide(errors, counts, out=np.zeros_like(errors), where=counts > 0)
+    bias = np.divide(errors, counts, out=np.zeros_like(errors), where=counts > 0)
+    return bias, model, np.sort(test)
 
 
 def paper_mixing(
@@ -171,3 +181,74 @@ def paper_mixing(
         squared, total, out=np.zeros(np.broadcast(squared, noise).shape), where=total > 0
     )
     return np.where(n_asked > 0, ratio, 0.0)
+
+
+class Correction(NamedTuple):
+    """Share of the anchors' residual by which a prediction is corrected.
+
+    Attributes
+    ----------
+    share : ndarray
+        lambda, in [0, 1].
+    variance : ndarray
+        Posterior variance of the bias.
+    """
+
+    share: np.ndarray
+    variance: np.ndarray
+
+
+def robust_mixing(
+    residual: np.ndarray,
+    variance: np.ndarray,
+    bias: np.ndarray | float,
+    unlike: np.ndarray | float = UNLIKE,
+) -> Correction:
+    """How much of the anchors' mean residual is bias of the prediction, model by model.
+
+    The bias of a prediction is small for most models, ``N(0, bias**2)``, and large for those
+    unlike the training models, ``N(0, 0.15**2)``; the residual is the bias plus the noise of the
+    anchors' answers.
+
+    Parameters
+    ----------
+    residual : ndarray
+        Weighted mean of the answers less their predictions, each from the other anchors.
+    variance : ndarray
+        Of its noise; infinite where nothing was answered, and the bias is taken as usual.
+    bias : float or ndarray
+        Usual size of the bias, on the scale of [0, 1].
+    unlike : float or ndarray
+        Prior probability that the model is unlike the training models.
+
+    Returns
+    -------
+    Correction
+        The posterior mean of the bias as a share of the residual, and its posterior variance.
+
+    Examples
+    --------
+    A small residual is noise, a large one is bias:
+
+    >>> import numpy as np
+    >>> from sklearn_irt.kernels.mixing import robust_mixing
+    >>> robust_mixing(np.array([0.01, 0.3]), np.full(2, 0.002), 0.01).share.round(2)
+    array([0.09, 0.92])
+    """
+    residual, variance = np.asarray(residual, dtype=float), np.asarray(variance, dtype=float)
+    none = ~np.isfinite(variance)
+    noise = np.where(none, 1.0, np.maximum(variance, 1e-12))
+    small, large = np.square(bias), np.full_like(noise, LARGE_BIAS**2)
+
+    def log_density(prior: np.ndarray) -> np.ndarray:
+        total = prior + noise
+        return -0.5 * (residual**2 / total + np.log(total))
+
+    odds = np.log(unlike / (1.0 - unlike)) + log_density(large) - log_density(small)
+    unlike = expit(odds)
+    shrink_small, shrink_large = small / (small + noise), large / (large + noise)
+    share = (1.0 - unlike) * shrink_small + unlike * shrink_large
+    spread = (
+        share * noise + unlike * (1.0 - unlike) * ((shrink_large - shrink_small) * residual) ** 2
+    )
+    return Correction(np.where(none, 0.0, share), np.where(none, small, spread))

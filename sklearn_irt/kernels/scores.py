@@ -23,6 +23,8 @@ class ScenarioScores(NamedTuple):
     naive_weight : ndarray of shape (n_models, n_scenarios)
         Sum of the squared weights of that mean.
     pirt : ndarray of shape (n_models, n_scenarios)
+    known : ndarray of shape (n_models, n_scenarios)
+        Part of the score that the answers make known.
     asked_weight : ndarray of shape (n_models, n_scenarios)
         Weight in the score of the answered items.
     gradient : ndarray of shape (n_models, n_scenarios, n_dims)
@@ -38,6 +40,7 @@ class ScenarioScores(NamedTuple):
     naive: np.ndarray
     naive_weight: np.ndarray
     pirt: np.ndarray
+    known: np.ndarray
     asked_weight: np.ndarray
     gradient: np.ndarray
     noise: np.ndarray
@@ -99,6 +102,7 @@ def scenario_scores(
     n_asked, n_weighted = np.zeros(shape, dtype=int), np.zeros(shape, dtype=int)
     naive, naive_weight = np.full(shape, np.nan), np.zeros(shape)
     pirt, asked_weight, noise = np.empty(shape), np.empty(shape), np.empty(shape)
+    known_score = np.empty(shape)
     gradient, anchors_weight = np.empty((*shape, n_dims)), np.empty(shape)
     for s in range(n_scenarios):
         members = np.flatnonzero(scenario == s)
@@ -114,6 +118,7 @@ def scenario_scores(
             spread = probability * (1.0 - probability)
             seen_spread = np.where(seen, spread[:, local], 0.0)
             asked = weight[local]
+            known_score[rows, s] = known @ asked
             pirt[rows, s] = (
                 probability @ weight + np.where(seen, known - probability[:, local], 0.0) @ asked
             )
@@ -138,6 +143,7 @@ def scenario_scores(
         naive,
         naive_weight,
         pirt,
+        known_score,
         asked_weight,
         gradient,
         noise,
@@ -145,84 +151,52 @@ def scenario_scores(
     )
 
 
-class Estimates(NamedTuple):
-    """Naive, p-IRT and gp-IRT scores and standard errors, on the scale of [0, 1].
+class Predicted(NamedTuple):
+    """Predicted scores of the scenarios and of their mean, with variances.
 
     Attributes
     ----------
-    n_asked : ndarray of shape (n_models, n_scenarios), int
-    scores, stds : dict of ndarray of shape (n_models, n_scenarios)
-        By "naive", "pirt" and "gpirt".
-    overall_scores, overall_stds : dict of ndarray of shape (n_models,)
-        Of the mean over the scenarios.
+    score, variance : ndarray of shape (n_models, n_scenarios)
+    overall_score, overall_variance : ndarray of shape (n_models,)
     """
 
-    n_asked: np.ndarray
-    scores: dict[str, np.ndarray]
-    stds: dict[str, np.ndarray]
-    overall_scores: dict[str, np.ndarray]
-    overall_stds: dict[str, np.ndarray]
+    score: np.ndarray
+    variance: np.ndarray
+    overall_score: np.ndarray
+    overall_variance: np.ndarray
 
 
-def combine(
-    found: ScenarioScores,
-    covariance: np.ndarray,
-    mixing: np.ndarray,
-    variance: np.ndarray,
-) -> Estimates:
-    """Mix naive and p-IRT scores into gp-IRT, with the standard errors of all.
+def pirt_scores(found: ScenarioScores, covariance: np.ndarray) -> Predicted:
+    """p-IRT with its variance: of the abilities, and of the responses not seen.
 
     Parameters
     ----------
     found : ScenarioScores
     covariance : ndarray of shape (n_models, n_dims, n_dims)
         Posterior covariance of the abilities.
-    mixing : ndarray of shape (n_models, n_scenarios)
-        Share of the naive score; zero where no anchor was answered.
-    variance : ndarray of shape (n_scenarios,)
-        Of a model's responses over the items.
 
     Returns
     -------
-    Estimates
-        The errors of naive and p-IRT are taken as fully correlated within gp-IRT: both see the
-        same answers.
-
-    References
-    ----------
-    Maia Polo et al. (2024), tinyBenchmarks, equation 4.4.
+    Predicted
     """
     n_scenarios = found.pirt.shape[1]
-    some = found.n_weighted > 0
-    naive = np.where(some, found.naive, 0.0)  # without weight in the mixture where missing
-    # A sample can only be wrong about the share of the score that is not in it.
-    naive_variance = variance * found.naive_weight * (1.0 - found.anchor_weight)
-    naive_std = np.where(some, np.sqrt(np.maximum(naive_variance, 0.0)), np.nan)
-    known_std = np.where(some, naive_std, 0.0)
 
-    def pirt_std(share: np.ndarray) -> np.ndarray:
-        """Of the sum over the scenarios of `share` (n_models, n_scenarios) times p-IRT."""
-        gradient = np.einsum("ls,lsd->ld", share, found.gradient)
-        quadratic = np.einsum("ld,ld->l", (gradient[:, None] @ covariance)[:, 0], gradient)
-        return np.sqrt(np.maximum(quadratic, 0.0) + (share**2 * found.noise).sum(axis=1))
+    def quadratic(gradient: np.ndarray) -> np.ndarray:
+        along = (gradient[:, None] @ covariance)[:, 0]
+        return np.maximum(np.einsum("ld,ld->l", along, gradient), 0.0)
 
-    alone = np.eye(n_scenarios)[:, None, :].repeat(len(naive), axis=1)
-    stds = {
-        "naive": naive_std,
-        "pirt": np.stack([pirt_std(share) for share in alone], axis=1),
-    }
-    stds["gpirt"] = mixing * known_std + (1.0 - mixing) * stds["pirt"]
-    each = 1.0 / n_scenarios
-    overall_stds = {
-        "naive": each * np.sqrt((naive_std**2).sum(axis=1)),
-        "pirt": pirt_std(np.full_like(mixing, each)),
-        "gpirt": each * np.sqrt(((mixing * known_std) ** 2).sum(axis=1))
-        + pirt_std(each * (1.0 - mixing)),
-    }
-    scores = {
-        "naive": found.naive,
-        "pirt": found.pirt,
-        "gpirt": mixing * naive + (1.0 - mixing) * found.pirt,
-    }
-    overall_scores = {kind: value.mean(axis=1) for kind, value in scores.items()}
-    return Estimates(found.n_asked, scores, stds, overall_scores, overall_stds)
+    variance = found.noise.copy()
+    for s in range(n_scenarios):
+        variance[:, s] += quadratic(found.gradient[:, s])
+    overall = quadratic(found.gradient.mean(axis=1)) + found.noise.sum(axis=1) / n_scenarios**2
+    return Predicted(found.pirt, variance, found.pirt.mean(axis=1), overall)
+
+
+def naive_variance(found: ScenarioScores, variance: np.ndarray) -> np.ndarray:
+    """Variance of the naive scores as those of a sample, (n_models, n_scenarios).
+
+    `variance` (n_scenarios,) is that of a model's responses over the items. A sample can only be
+    wrong about the share of the score that is not in it. NaN where nothing was answered.
+    """
+    sampled = variance * found.naive_weight * np.maximum(1.0 - found.anchor_weight, 0.0)
+    return np.where(found.n_weighted > 0, sampled, np.nan)

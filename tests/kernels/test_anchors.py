@@ -7,8 +7,10 @@ import sys
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 from sklearn_irt.kernels.anchors import (
+    calibrated_weights,
     cluster_anchors,
     effective_sample_size,
     item_weights,
@@ -320,3 +322,53 @@ def test_anchors_do_not_depend_on_the_number_of_threads():
     for one, two in zip(*outputs, strict=True):
         assert one[0] == two[0]
         np.testing.assert_allclose(one[1], two[1], rtol=1e-12)
+
+
+def calibration_case(seed, n_models=25, k=8):
+    rng = np.random.default_rng(seed)
+    responses = (rng.random((n_models, k)) < rng.random((n_models, 1))).astype(float)
+    scores = np.clip(responses @ rng.dirichlet(np.ones(k)) + 0.05 * rng.normal(size=n_models), 0, 1)
+    return responses, scores, rng.dirichlet(np.full(k, 3.0))
+
+
+def calibration_loss(weights, responses, scores, start, ridge):
+    error = responses @ weights - scores
+    return (error**2).sum() + ridge * len(start) * ((weights - start) ** 2).sum()
+
+
+@pytest.mark.parametrize("ridge", [0.01, 0.5, 10.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_calibrated_weights_are_the_constrained_minimum(seed, ridge):
+    responses, scores, start = calibration_case(seed)
+    found = calibrated_weights(responses, scores, start, ridge)
+    assert (found >= 0).all() and found.sum() == pytest.approx(1.0, abs=1e-12)
+    arguments = responses, scores, start, ridge
+    expected = minimize(
+        calibration_loss,
+        start,
+        arguments,
+        method="SLSQP",
+        bounds=[(0, 1)] * len(start),
+        constraints={"type": "eq", "fun": lambda w: w.sum() - 1},
+        options={"ftol": 1e-14, "maxiter": 1000},
+    )
+    assert expected.success
+    np.testing.assert_allclose(found, expected.x, atol=2e-4)
+    assert calibration_loss(found, *arguments) <= expected.fun + 1e-6
+    assert calibration_loss(found, *arguments) <= calibration_loss(start, *arguments) + 1e-9
+
+
+def test_weights_that_are_calibrated_already_stay():
+    responses, _, start = calibration_case(5)
+    found = calibrated_weights(responses, responses @ start, start)
+    np.testing.assert_allclose(found, start, atol=1e-6)
+    np.testing.assert_allclose(calibrated_weights(responses[:0], np.empty(0), start), start)
+
+
+def test_calibrated_weights_follow_the_order_of_the_anchors():
+    responses, scores, start = calibration_case(6)
+    order = np.random.default_rng(0).permutation(8)
+    found = calibrated_weights(responses, scores, start)
+    moved = calibrated_weights(responses[:, order], scores, start[order])
+    np.testing.assert_allclose(moved, found[order], atol=1e-8)
+    assert calibrated_weights(responses[:, :1], scores, np.ones(1)).tolist() == [1.0]

@@ -114,12 +114,16 @@ def test_bias_is_the_mean_absolute_error_on_the_other_half(monkeypatch, kind, mi
 
     monkeypatch.setattr(mixing, "estimate_abilities", spy)
     monkeypatch.setattr(logistic, "BLOCK_ELEMENTS", elements)
-    computed = prediction_bias(responses, weights, fit, np.random.RandomState(0), kind)
+    computed, items, test_rows = prediction_bias(
+        responses, weights, fit, np.random.RandomState(0), kind
+    )
 
     assert len(fit.seen) == 1
     train = {float(tag) for tag in fit.seen[0][:, 0]}
     test = [row for row in range(n_models) if float(responses[row, 0]) not in train]
     assert len(train) == 8 and len(test) == 7
+    assert items is fit.model
+    np.testing.assert_array_equal(test_rows, test)
     asked = [i for i in range(n_items) if fit.model.difficulty[i] in calls[0][2]]
     for s in range(2):
         size = int((scenario == s).sum())
@@ -159,8 +163,8 @@ def test_bias_of_the_model_that_made_the_responses_is_small_and_of_a_wrong_one_i
     weights = np.full((1, 400), 1 / 400)
     right = ItemModel(loadings, difficulty, 1e-6 * np.eye(1))
     wrong = ItemModel(loadings, difficulty + np.where(np.arange(400) % 2, 2.0, 0.5), np.eye(1))
-    good = prediction_bias(responses, weights, lambda _: right, np.random.RandomState(0))
-    bad = prediction_bias(responses, weights, lambda _: wrong, np.random.RandomState(0))
+    good, _, _ = prediction_bias(responses, weights, lambda _: right, np.random.RandomState(0))
+    bad, _, _ = prediction_bias(responses, weights, lambda _: wrong, np.random.RandomState(0))
     assert good[0] < 1e-6
     assert bad[0] > 1e-3
 
@@ -169,12 +173,12 @@ def test_bias_of_the_model_that_made_the_responses_is_small_and_of_a_wrong_one_i
 def test_bias_that_cannot_be_measured_is_zero():
     fit = Recorder(4, 1, 7)
     rng = np.random.RandomState(0)
-    np.testing.assert_array_equal(
-        prediction_bias(np.ones((1, 4)), np.full((1, 4), 0.25), fit, rng), [0.0]
-    )
+    bias, _, test = prediction_bias(np.ones((1, 4)), np.full((1, 4), 0.25), fit, rng)
+    np.testing.assert_array_equal(bias, [0.0])
+    assert len(test) == 0
     # The second scenario has one item, which is asked: nothing is left to predict.
     weights = np.array([[1 / 3, 1 / 3, 1 / 3, 0.0], [0.0, 0.0, 0.0, 1.0]])
-    bias = prediction_bias(np.ones((6, 4)), weights, fit, rng)
+    bias, _, _ = prediction_bias(np.ones((6, 4)), weights, fit, rng)
     assert bias[0] > 0.0 and bias[1] == 0.0
 
 
@@ -185,7 +189,9 @@ def test_bias_depends_on_the_random_state_alone():
     first = prediction_bias(responses, weights, fit, np.random.RandomState(3))
     again = prediction_bias(responses, weights, fit, np.random.RandomState(3))
     other = prediction_bias(responses, weights, fit, np.random.RandomState(4))
-    assert first == again and first != other
+    assert first[0] == again[0] and first[0] != other[0]
+    np.testing.assert_array_equal(first[2], again[2])
+    assert (first[2] != other[2]).any()
 
 
 def test_paper_mixing_is_the_formula():

@@ -50,7 +50,8 @@ def loop_scores(case, row, s):
     mass = sum(anchor[i] for i in known)
     naive = sum(anchor[i] * y for i, y in known.items()) / mass if known else math.nan
     naive_weight = sum((anchor[i] / mass) ** 2 for i in known) if known else 0.0
-    pirt = sum(weights[i] * y for i, y in known.items())
+    known_score = sum(weights[i] * y for i, y in known.items())
+    pirt = known_score
     gradient, noise = np.zeros(case["ability"].shape[1]), 0.0
     for i in np.flatnonzero(case["scenario"] == s):
         if int(i) not in known:
@@ -61,7 +62,18 @@ def loop_scores(case, row, s):
     asked_weight = sum(weights[i] for i in known)
     weighted = sum(anchor[i] > 0 for i in known)
     in_mean = sum(weights[i] for i in known if anchor[i] > 0)
-    return len(known), weighted, naive, naive_weight, pirt, asked_weight, gradient, noise, in_mean
+    return (
+        len(known),
+        weighted,
+        naive,
+        naive_weight,
+        pirt,
+        known_score,
+        asked_weight,
+        gradient,
+        noise,
+        in_mean,
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -1,5 +1,6 @@
 """TinyBenchmark, save_benchmark, load_benchmark, list_benchmarks, and the bundled benchmark."""
 
+import pickle
 import subprocess
 import sys
 import warnings
@@ -229,7 +230,7 @@ def test_save_wants_a_fitted_estimator(tmp_path):
         lambda a, m: m["estimator"].update(estimate="magic"),
         lambda a, m: m["irt"].update(n_dims=-1),
         lambda a, m: m["irt"].pop("abilities"),
-        lambda a, m: m.update(gain=0.0),
+        lambda a, m: m.update(gain=-1.0),
         lambda a, m: m.update(response_range=[1, 0]),
         lambda a, m: m["items"].__setitem__(1, m["items"][0]),
         lambda a, m: a.update(item_weights=-a["item_weights"]),
@@ -272,3 +273,127 @@ def test_build_reproduces_the_bundled_file(real_data, tmp_path):
     np.testing.assert_array_equal(made[0]["anchors"], bundled[0]["anchors"])
     for name in made[0]:
         np.testing.assert_allclose(made[0][name], bundled[0][name], rtol=1e-6, atol=1e-8)
+
+
+NEW_ARRAYS = [
+    "training_noise",
+    "usual_bias",
+    "dispersion",
+    "calibration",
+    "pairing",
+]
+
+
+@pytest.mark.parametrize("estimate", ["naive", "pirt", "gpirt"])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"relatives": False, "mixing": "paper"},
+        {"relatives": "auto", "mixing": "robust"},
+        {"relatives": 0.3, "mixing": 0.5},
+    ],
+    ids=["paper", "default", "numbers"],
+)
+def test_everything_that_was_learned_is_kept(pipe, tmp_path, data, estimate, settings):
+    fitted = pickle.loads(pickle.dumps(pipe[-1])).set_params(estimate=estimate, **settings)
+    tiny = load_benchmark(save_benchmark(fitted, tmp_path / "b.npz", name="b"))
+    for name in ("estimate", "mixing", "relatives", "ability"):
+        assert getattr(tiny.estimator, name) == getattr(fitted, name)
+    answers = data.responses[40:][tiny.anchors()]
+    table = fitted.predict_table(answers)
+    pd.testing.assert_frame_equal(tiny.estimate(answers), table, rtol=0, atol=1e-7)
+    relatives = [t.estimator if t is tiny else t for t in (tiny, fitted)]
+    if settings["relatives"]:
+        ours, theirs = (e.relatives_of(answers) for e in relatives)
+        pd.testing.assert_frame_equal(ours, theirs, rtol=0, atol=1e-9)
+    compared = fitted.compare(answers, answers[::-1])
+    pd.testing.assert_frame_equal(tiny.compare(answers, answers[::-1]), compared, rtol=0, atol=1e-6)
+    for name in ("usual_bias", "dispersion", "calibration", "pairing", "share"):
+        np.testing.assert_array_equal(
+            getattr(tiny.estimator, f"{name}_"), getattr(fitted, f"{name}_")
+        )
+    noise = tiny.estimator.training_noise_, fitted.training_noise_
+    np.testing.assert_allclose(*noise, rtol=1e-6)
+    # What was loaded is written as it is.
+    again = load_benchmark(save_benchmark(tiny, tmp_path / "c.npz", name="b"))
+    pd.testing.assert_frame_equal(again.estimate(answers), tiny.estimate(answers))
+
+
+def test_a_file_from_before_relatives_has_them_off(saved, pipe, data):
+    arrays, meta = read_benchmark_file(saved)
+    for name in NEW_ARRAYS:
+        del arrays[name]
+    meta = {key: value for key, value in meta.items() if key != "share"}
+    del meta["estimator"]["relatives"]
+    meta["estimator"]["mixing"] = "paper"
+    write_benchmark_file(saved, arrays, meta)
+    tiny = load_benchmark(saved)
+    assert tiny.estimator.relatives is False and tiny.estimator.share_ == 0.0
+    answers = data.responses[40:][tiny.anchors()]
+    table = tiny.estimate(answers)
+    assert (table["relatives"] == "off").all()
+    paper = pickle.loads(pickle.dumps(pipe[-1])).set_params(relatives=False, mixing="paper")
+    expected = paper.predict_table(answers)
+    figures = ["answered", "naive", "pirt", "gpirt"]
+    pd.testing.assert_frame_equal(table[figures], expected[figures], rtol=0, atol=1e-12)
+    with pytest.raises(ValueError, match="relatives are off: relatives=False"):
+        tiny.estimator.relatives_of(answers)
+    assert np.isfinite(tiny.compare(answers, answers[::-1])).all(axis=None)
+
+
+def test_a_file_without_training_models_has_no_relatives(saved, data):
+    arrays, meta = read_benchmark_file(saved)
+    for name in ("ability", "training_scores", "training_responses", "training_noise"):
+        arrays[name] = arrays[name][:0]
+    meta["training_models"] = []
+    write_benchmark_file(saved, arrays, meta)
+    tiny = load_benchmark(saved)
+    answers = data.responses[40:][tiny.anchors()]
+    table = tiny.estimate(answers)
+    assert (table["relatives"] == "off: no training answers").all()
+    assert np.isfinite(table.drop(columns="relatives")).all(axis=None)
+    with pytest.raises(ValueError, match="holds no training models"):
+        tiny.estimator.relatives_of(answers)
+
+
+def test_models_that_were_added_are_saved(saved, data, tmp_path):
+    tiny = load_benchmark(saved)
+    ours = data.responses[40:42].rename(index=lambda name: f"our {name}")
+    ours.iloc[1, ::2] = np.nan
+    assert tiny.add_models(ours) is tiny
+    assert list(tiny.estimator.training_models_[-2:]) == list(ours.index)
+    again = load_benchmark(save_benchmark(tiny, tmp_path / "more.npz", name="mine"))
+    assert "trained on 42 models" in repr(again)
+    near = ours[again.anchors()].iloc[[0]].fillna(1.0)
+    table = again.estimate(near)
+    pd.testing.assert_frame_equal(table, tiny.estimate(near), rtol=0, atol=1e-7)
+    assert ours.index[0] in table["relatives"].iloc[0]
+    np.testing.assert_array_equal(
+        again.estimator.training_responses_, tiny.estimator.training_responses_
+    )
+    with pytest.raises(ValueError, match="training model's name already"):
+        again.add_models(ours)
+    with pytest.raises(ValueError, match="the benchmark has 170 items"):
+        again.add_models(np.ones((1, 30)), ["other"])
+    with pytest.raises(ValueError, match="outside the response range"):
+        again.add_models(np.full((1, 170), 3.0), ["other"])
+    assert len(again.estimator.training_models_) == 42
+
+
+def test_compare_reads_answers_in_every_form(saved, data):
+    tiny = load_benchmark(saved)
+    a, b = (data.responses.iloc[row][tiny.anchors()] for row in (45, 46))
+    expected = tiny.estimator.compare(
+        a.to_numpy()[None, np.argsort(tiny._answer_order)],
+        b.to_numpy()[None, np.argsort(tiny._answer_order)],
+    )
+    for form in (lambda x: x, dict, list, np.array, lambda x: x.sample(frac=1, random_state=0)):
+        table = tiny.compare(form(a), form(b))
+        np.testing.assert_allclose(table, expected, atol=1e-12)
+        assert table.index.get_level_values("scenario").tolist() == ["left", "right", "(all)"]
+    everything = tiny.compare(data.responses.iloc[45], data.responses.iloc[46])
+    np.testing.assert_allclose(everything, expected, atol=1e-12)  # other items are left out
+    many = data.responses[45:48][tiny.anchors()]
+    table = tiny.compare(a, many)
+    assert table.index.get_level_values("b").unique().tolist() == list(many.index)
+    np.testing.assert_allclose(table["difference"].iloc[:3], 0.0, atol=1e-12)

@@ -13,6 +13,7 @@ import time
 import tracemalloc
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from benchmarks_registry import BenchmarkFileError, _release
@@ -452,7 +453,8 @@ def test_the_answers_are_in_the_published_order(release):
     answers = rng.integers(0, 2, size=600).astype(float)
     by_order = tiny.estimate(answers)
     by_id = tiny.estimate(dict(zip(tiny.anchors(), answers, strict=True)))
-    np.testing.assert_allclose(by_order.to_numpy(float), by_id.to_numpy(float), atol=1e-12)
+    pd.testing.assert_frame_equal(by_order, by_id, rtol=0, atol=1e-12)
+    assert set(by_order["relatives"]) == {"off: no training answers"}
     for s, name in enumerate(LB):
         weights = release["lb"]["examples_weights"][name]
         naive = (weights * answers[100 * s : 100 * s + 100]).sum()
