@@ -144,9 +144,55 @@ class TinyBenchmark:
             positions = self._asked
         order = np.argsort(positions)
         values, positions = self._values(given)[:, order], positions[order]
-        found = self.estimator._estimates_at(values, positions, self._weights[positions])
         models = None if single else model_names(given, len(given))
-        return self.estimator._table(found, models, coverage)
+        return self.estimator._table(values, positions, self._weights[positions], models, coverage)
+
+    def compare(self, answers_a: Any, answers_b: Any, coverage: float = 0.9) -> pd.DataFrame:
+        """Compare two models on the anchors.
+
+        Parameters
+        ----------
+        answers_a, answers_b : array-like, mapping, Series or DataFrame
+            As for `estimate`; answers to items that are not anchors are left out.
+        coverage : float, default=0.9
+            Of the interval.
+
+        Returns
+        -------
+        DataFrame
+            As `GPIRTEstimator.compare`.
+        """
+        both = [self._on_anchors(answers) for answers in (answers_a, answers_b)]
+        return self.estimator.compare(*both, coverage=coverage)
+
+    def _on_anchors(self, answers: Any) -> pd.DataFrame:
+        """Answers in the order of the estimator's anchors, a row per model."""
+        if isinstance(answers, (Mapping, pd.Series, pd.DataFrame)):
+            single, given = self._by_id(answers)
+        else:
+            single, given = self._in_order(answers)
+            given = pd.DataFrame(given, columns=self._anchor_ids)
+        names = self.items["item"].iloc[self.estimator.anchors_]
+        given = given.reindex(columns=names)
+        return given.set_axis(["answers"], axis=0) if single else given
+
+    def add_models(self, responses: Any, names: Any = None) -> "TinyBenchmark":
+        """Make further models relatives of the models to come; `save_benchmark` keeps them.
+
+        Parameters
+        ----------
+        responses : array-like of shape (n_models, n_items), or DataFrame with item ids as columns
+            Full or partial responses, NaN where not asked.
+        names : array-like of shape (n_models,) of str, default=None
+            None: the DataFrame's index.
+
+        Returns
+        -------
+        TinyBenchmark
+            Itself.
+        """
+        self.estimator.add_models(responses, names)
+        return self
 
     def _by_id(self, answers: Any) -> tuple[bool, pd.DataFrame]:
         """Whether the answers are one model's, and the answers with item ids as columns."""

@@ -48,6 +48,7 @@ class Entry(NamedTuple):
     citation: str
     licence: str = _COLLECTION_LICENCE
     drop: tuple[str, ...] = ()
+    method: str = "design"
 
 
 ENTRIES = {
@@ -88,6 +89,7 @@ ENTRIES = {
         "Dubois et al. (2024), Length-controlled AlpacaEval, arXiv 2404.04475",
         "Apache-2.0 (annotations); BSD-3-Clause (item parameters)",
         ("NullModel",),
+        method="information",  # the simulated design suits right or wrong answers better
     ),
     "glue": Entry(
         lambda: fetch_glue(["rte", "mrpc", "sst2"]),
@@ -100,7 +102,7 @@ ENTRIES = {
 }
 
 
-def pipeline(scenarios: Any, method: str = "irt", seed: int = SEED) -> Pipeline:
+def pipeline(scenarios: Any, method: str = "design", seed: int = SEED) -> Pipeline:
     """The pipeline that is bundled."""
     return make_pipeline(
         AnchorSelector(K, method=method, scenarios=scenarios, random_state=seed),
@@ -119,7 +121,9 @@ def training_data(entry: Entry) -> tuple[pd.DataFrame, np.ndarray, list[str]]:
     return data.responses[~left_out], labels, [str(m) for m in data.responses.index[left_out]]
 
 
-def heldout_errors(responses: pd.DataFrame, labels: np.ndarray, truth: np.ndarray) -> dict:
+def heldout_errors(
+    responses: pd.DataFrame, labels: np.ndarray, truth: np.ndarray, ours: str = "design"
+) -> dict:
     """Errors on models left out of the training, beside the mean of as many random items.
 
     Parameters
@@ -128,6 +132,8 @@ def heldout_errors(responses: pd.DataFrame, labels: np.ndarray, truth: np.ndarra
     labels : ndarray of shape (n_items, 2)
     truth : ndarray of shape (n_models, n_scenarios)
         Full scores.
+    ours : str
+        How the anchors are chosen.
 
     Returns
     -------
@@ -136,7 +142,7 @@ def heldout_errors(responses: pd.DataFrame, labels: np.ndarray, truth: np.ndarra
         leave out `share` of the models.
     """
     splits = ShuffleSplit(N_SPLITS, test_size=TEST_SIZE, random_state=SEED)
-    errors: dict[str, list[np.ndarray]] = {"irt": [], "random": []}
+    errors: dict[str, list[np.ndarray]] = {ours: [], "random": []}
     for seed, (train, new) in enumerate(splits.split(responses)):
         for method, found in errors.items():
             pipe = pipeline(labels, method, seed).fit(responses.iloc[train])
@@ -148,12 +154,12 @@ def heldout_errors(responses: pd.DataFrame, labels: np.ndarray, truth: np.ndarra
     def points(values: np.ndarray) -> dict[str, float]:
         return dict(zip(pipe[1].scenarios_, (100 * values).round(2).tolist(), strict=True))
 
-    ours, random = (np.concatenate(found) for found in errors.values())
+    chosen, random = (np.concatenate(found) for found in errors.values())
     return {
         "splits": N_SPLITS,
         "share": TEST_SIZE,
-        "mean": points(ours.mean(axis=0)),
-        "worst": points(ours.max(axis=0)),
+        "mean": points(chosen.mean(axis=0)),
+        "worst": points(chosen.max(axis=0)),
         "random_mean": points(random.mean(axis=0)),
     }
 
@@ -164,8 +170,8 @@ def build(name: str, folder: Path) -> Path:
     responses, labels, left_out = training_data(entry)
     n_models, n_items = responses.shape
     print(f"{name}: {n_models} models x {n_items} items, {len(left_out)} rows left out", flush=True)
-    pipe = pipeline(labels).fit(responses)
-    heldout = heldout_errors(responses, labels, pipe[1].training_scores_)
+    pipe = pipeline(labels, entry.method).fit(responses)
+    heldout = heldout_errors(responses, labels, pipe[1].training_scores_, entry.method)
     for figure in ("mean", "worst", "random_mean"):
         print(f"  held-out {figure}, points: {heldout[figure]}")
     description = entry.description

@@ -24,6 +24,8 @@ from sklearn_irt import GPIRTEstimator, IRTRegressor
 from sklearn_irt import __version__ as sklearn_irt_version
 from sklearn_irt._responses import ResponseRange
 from sklearn_irt._scenarios import Scenarios
+from sklearn_irt.kernels.relatives import DISTANCES
+from sklearn_irt.kernels.tuning import KINDS
 
 
 def save_benchmark(
@@ -137,7 +139,7 @@ def _pack(estimator: GPIRTEstimator, info: dict, ids: list[str]) -> tuple[dict, 
         "discrimination": irt.discrimination_,
         "difficulty": irt.difficulty_,
         "prior_precision": irt.prior_precision_,
-        "ability": irt.ability_,
+        "ability": estimator.training_abilities_,
         "scenario": estimator._scenarios.index.astype(np.int32),
         "stratum": estimator._scenarios.strata.astype(np.int32),
         "item_weights": estimator.item_weights_,
@@ -148,6 +150,11 @@ def _pack(estimator: GPIRTEstimator, info: dict, ids: list[str]) -> tuple[dict, 
         "mixing": estimator.mixing_,
         "training_scores": estimator.training_scores_,
         "training_responses": answers,
+        "training_noise": estimator.training_noise_,
+        "usual_bias": estimator.usual_bias_,
+        "dispersion": estimator.dispersion_,
+        "calibration": estimator.calibration_,
+        "pairing": estimator.pairing_,
     }
     if np.isin(answers, (0, 1)).all():
         arrays["training_responses"] = answers.astype(np.uint8)
@@ -162,9 +169,15 @@ def _pack(estimator: GPIRTEstimator, info: dict, ids: list[str]) -> tuple[dict, 
         "gain": float(estimator._gain),
         "estimator": {
             "estimate": estimator.estimate,
-            "mixing": estimator.mixing if estimator.mixing == "paper" else float(estimator.mixing),
+            "mixing": estimator.mixing
+            if isinstance(estimator.mixing, str)
+            else float(estimator.mixing),
+            "relatives": estimator.relatives
+            if isinstance(estimator.relatives, (str, bool))
+            else float(estimator.relatives),
             "ability": estimator.ability,
         },
+        "share": float(estimator.share_),
         "irt": {
             "n_dims": int(irt.n_dims),
             "abilities": irt.abilities,
@@ -205,12 +218,16 @@ def read_benchmark(path: str | os.PathLike) -> TinyBenchmark:
 def _unpack(arrays: dict, meta: dict) -> TinyBenchmark:
     ids, names = meta["items"], tuple(meta["scenarios"])
     models = np.array(meta["training_models"], dtype=object)
+    arrays = _with_defaults(arrays, len(names), len(models))
     _check_shapes(arrays, len(ids), len(names), len(models))
     if len(set(ids)) < len(ids) or not all(isinstance(item, str) for item in ids):
         raise ValueError("the item ids are not distinct strings")
     low, high = map(float, meta["response_range"])
-    if not low < high or not meta["gain"] > 0:
-        raise ValueError("response_range is empty, or gain is not positive")
+    if not low < high or not meta["gain"] >= 0:
+        raise ValueError("response_range is empty, or gain is negative")
+    share = float(meta.get("share", 0.0))
+    if not 0.0 <= share < 1.0:
+        raise ValueError("share is not in [0, 1)")
     index, strata = arrays["scenario"].astype(int), arrays["stratum"].astype(int)
     subscenarios = tuple(tuple(found) for found in meta["subscenarios"])
     scenarios = Scenarios(names, index, strata, arrays["item_weights"], subscenarios)
@@ -235,6 +252,7 @@ def _unpack(arrays: dict, meta: dict) -> TinyBenchmark:
     estimator = GPIRTEstimator(
         fitted_settings["estimate"],
         mixing=fitted_settings["mixing"],
+        relatives=fitted_settings.get("relatives", False),
         ability=fitted_settings["ability"],
     )
     estimator._validate_params()
@@ -246,6 +264,11 @@ def _unpack(arrays: dict, meta: dict) -> TinyBenchmark:
     estimator.training_models_ = models
     estimator.training_scores_ = arrays["training_scores"]
     estimator.training_responses_ = arrays["training_responses"].astype(float)
+    estimator.training_abilities_ = arrays["ability"].astype(float)
+    estimator.training_noise_ = arrays["training_noise"].astype(float)
+    estimator.usual_bias_, estimator.dispersion_ = arrays["usual_bias"], arrays["dispersion"]
+    estimator.calibration_, estimator.pairing_ = arrays["calibration"], arrays["pairing"]
+    estimator.share_ = share
     estimator._scenarios, estimator._bounds = scenarios, bounds
     estimator._gain, estimator._from_selector = float(meta["gain"]), True
     estimator._item_names = np.array(ids, dtype=object)
@@ -271,6 +294,21 @@ def _unpack(arrays: dict, meta: dict) -> TinyBenchmark:
     return TinyBenchmark(estimator, items, meta["info"], order)
 
 
+def _with_defaults(arrays: dict, n_scenarios: int, n_models: int) -> dict:
+    """What files without calibration and relatives lack (the authors' release), as if unlearned."""
+    n_kinds = len(KINDS)
+    pairing = np.zeros((n_kinds, n_scenarios + 1, 3))
+    pairing[:, :, 2] = 1.0
+    defaults = {
+        "training_noise": np.zeros((n_models, n_scenarios, len(DISTANCES))),
+        "usual_bias": np.full((2, n_scenarios), 0.01),
+        "dispersion": np.ones(n_scenarios),
+        "calibration": np.ones((n_kinds, n_scenarios + 1)),
+        "pairing": pairing,
+    }
+    return defaults | arrays
+
+
 def _check_shapes(arrays: dict, n_items: int, n_scenarios: int, n_models: int) -> None:
     n_dims, n_anchors = arrays["prior_precision"].shape[0], len(arrays["anchors"])
     expected = {
@@ -288,6 +326,11 @@ def _check_shapes(arrays: dict, n_items: int, n_scenarios: int, n_models: int) -
         "mixing": (n_scenarios,),
         "training_scores": (n_models, n_scenarios),
         "training_responses": (n_models, n_anchors),
+        "training_noise": (n_models, n_scenarios, len(DISTANCES)),
+        "usual_bias": (2, n_scenarios),
+        "dispersion": (n_scenarios,),
+        "calibration": (len(KINDS), n_scenarios + 1),
+        "pairing": (len(KINDS), n_scenarios + 1, 3),
     }
     for name, shape in expected.items():
         if arrays[name].shape != shape:
@@ -299,7 +342,17 @@ def _check_shapes(arrays: dict, n_items: int, n_scenarios: int, n_models: int) -
     for name, size in (("anchors", n_items), ("scenario", n_scenarios)):
         if n_items == 0 or arrays[name].min() < 0 or arrays[name].max() >= size:
             raise ValueError(f"{name} points outside the benchmark")
-    for name in ("item_weights", "anchor_weights", "bias", "variance", "mixing"):
+    for name in (
+        "item_weights",
+        "anchor_weights",
+        "bias",
+        "variance",
+        "mixing",
+        "training_noise",
+        "usual_bias",
+        "dispersion",
+        "calibration",
+    ):
         if (arrays[name] < 0).any():
             raise ValueError(f"{name} has negative values")
     for name, scenario in (

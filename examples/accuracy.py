@@ -1,10 +1,16 @@
-"""How far estimated scores are off on eleven public benchmarks: a table of docs/accuracy.rst.
+"""How far estimated scores are off on eleven public benchmarks: the tables of docs/accuracy.rst.
 
     python examples/accuracy.py --jobs 2
+    python examples/accuracy.py --split extrapolation --seeds 1
     python examples/accuracy.py --datasets gsm,rte --seeds 1 --sizes 100
 
-Each benchmark's models are split at random, five times; a quarter are new. The other models
-train, and the new ones answer the anchors only. The data is downloaded once and cached.
+Splits of the models into training models and new ones, which answer the anchors only:
+
+random          a quarter are new
+extrapolation   the weakest half trains, the strongest 30 % are new
+organisation    HELM Lite: OpenAI's and Anthropic's models are new, then Meta's and Mistral's
+
+The data is downloaded once and cached.
 """
 
 import argparse
@@ -35,31 +41,56 @@ FETCHERS = {
     "mrpc": fetch_glue,
     "sst2": fetch_glue,
 }
-METHODS = ["random", "correctness", "irt"]
-ESTIMATES = ["naive", "pirt", "gpirt"]
+METHODS = ["random", "correctness", "irt", "information", "design"]
+OFF = {"relatives": False, "mixing": "paper"}
+ESTIMATES = {
+    "naive": {**OFF, "estimate": "naive"},
+    "p-IRT": {**OFF, "estimate": "pirt"},
+    "gp-IRT (paper)": {**OFF, "estimate": "gpirt"},
+    "robust": {"relatives": False, "mixing": "robust", "estimate": "gpirt"},
+    "relatives": {"relatives": "auto", "mixing": "paper", "estimate": "pirt"},
+    "relatives, robust": {"relatives": "auto", "mixing": "robust", "estimate": "gpirt"},
+}
+ORGANISATIONS = [("openai", "anthropic"), ("meta", "mistralai")]
 SIZES = [30, 60, 100]
 N_DIMS = 5
 COVERAGE = 0.9
 
 
-def load(name: str) -> np.ndarray:
-    """Responses of one benchmark, without the models that got nothing right."""
-    responses = FETCHERS[name](name).responses.to_numpy()
-    return responses[responses.mean(axis=1) > 0]
+def load(name: str) -> tuple[np.ndarray, list[str]]:
+    """Responses and names of one benchmark's models, without those that got nothing right."""
+    data = FETCHERS[name](name)
+    responses = data.responses.to_numpy()
+    some = responses.mean(axis=1) > 0
+    return responses[some], [str(model) for model in data.responses.index[some]]
 
 
-def split(n_models: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of the training models and of the new ones, a quarter."""
-    new = np.random.RandomState(seed).permutation(n_models)[: n_models // 4]
-    return np.setdiff1d(np.arange(n_models), new), new
+def splits(kind: str, responses: np.ndarray, models: list, seeds: int) -> list[tuple]:
+    """(seed, training rows, new rows) of every split."""
+    n_models, found = len(responses), []
+    for seed in range(seeds):
+        if kind == "random":
+            new = [np.random.RandomState(seed).permutation(n_models)[: n_models // 4]]
+            old = [np.setdiff1d(np.arange(n_models), new[0])]
+        elif kind == "extrapolation":
+            order = np.argsort(responses.mean(axis=1), kind="stable")
+            old, new = [order[: n_models // 2]], [order[-int(0.3 * n_models) :]]
+        else:
+            owner = np.array([model.split("/")[0] for model in models])
+            new = [np.flatnonzero(np.isin(owner, held)) for held in ORGANISATIONS]
+            old = [np.setdiff1d(np.arange(n_models), rows) for rows in new]
+        found += [(seed, *rows) for rows in zip(old, new, strict=True) if len(rows[1])]
+    return found
 
 
-def measure(name: str, responses: np.ndarray, seed: int, methods: list, sizes: list) -> list[dict]:
+def measure(
+    name: str, responses: np.ndarray, rows_of: tuple, methods: list, sizes: list, share: float
+) -> list[dict]:
     """Errors of every estimate on one split of one benchmark.
 
     The score is the plain mean over the items, whatever subscenarios they belong to.
     """
-    train, new = split(len(responses), seed)
+    seed, train, new = rows_of
     truth = responses[new].mean(axis=1)
     rows = []
     # The IRT model depends on neither the method nor the number of anchors: it is fitted once.
@@ -67,16 +98,21 @@ def measure(name: str, responses: np.ndarray, seed: int, methods: list, sizes: l
         for method in methods:
             for size in sizes:
                 selector = AnchorSelector(
-                    size, method=method, n_dims=N_DIMS, memory=memory, random_state=seed
+                    size,
+                    method=method,
+                    random_share=share,
+                    n_dims=N_DIMS,
+                    memory=memory,
+                    random_state=seed,
                 )
-                pipe = make_pipeline(selector, GPIRTEstimator(random_state=seed))
+                pipe = make_pipeline(selector, GPIRTEstimator(memory=memory, random_state=seed))
                 with warnings.catch_warnings():
                     # The cap on the rounds is part of what is measured.
                     warnings.simplefilter("ignore", ConvergenceWarning)
                     pipe.fit(responses[train])
                 answers = pipe[0].transform(responses[new])
-                for estimate in ESTIMATES:
-                    pipe[1].set_params(estimate=estimate)
+                for estimate, settings in ESTIMATES.items():
+                    pipe[1].set_params(**settings)
                     low, high = pipe[1].predict_interval(answers, coverage=COVERAGE).T
                     rows.append(
                         {
@@ -95,7 +131,8 @@ def measure(name: str, responses: np.ndarray, seed: int, methods: list, sizes: l
 def table(rows: pd.DataFrame, figure: str, methods: list) -> str:
     """Mean over the benchmarks of the means over their splits; rows in the order of the docs."""
     means = rows.pivot_table(index=["anchors", "estimate"], columns="size", values=figure)
-    means = means.reindex(pd.MultiIndex.from_product([methods, ESTIMATES], names=means.index.names))
+    order = pd.MultiIndex.from_product([methods, list(ESTIMATES)], names=means.index.names)
+    means = means.reindex(order)
     return (100 * means).round(2).to_string()
 
 
@@ -125,16 +162,25 @@ def main() -> None:
     parser.add_argument("--seeds", type=positive, default=5, help="splits of each benchmark")
     parser.add_argument("--datasets", type=names(FETCHERS), default=list(FETCHERS))
     parser.add_argument("--methods", type=names(METHODS), default=METHODS)
+    parser.add_argument(
+        "--split", choices=["random", "extrapolation", "organisation"], default="random"
+    )
+    parser.add_argument(
+        "--random-share", type=float, default=0.5, help="of the anchors of information and design"
+    )
     parser.add_argument("--sizes", type=numbers, default=SIZES, help="numbers of anchors")
     parser.add_argument("--jobs", type=int, default=1, help="splits measured at a time")
     options = parser.parse_args()
 
-    cells = [
-        delayed(measure)(name, responses, seed, options.methods, options.sizes)
-        for name in options.datasets
-        for responses in [load(name)]
-        for seed in range(options.seeds)
-    ]
+    cells = []
+    for name in options.datasets:
+        responses, models = load(name)
+        cells += [
+            delayed(measure)(
+                name, responses, rows, options.methods, options.sizes, options.random_share
+            )
+            for rows in splits(options.split, responses, models, options.seeds)
+        ]
     rows = []
     for done, found in enumerate(
         Parallel(n_jobs=options.jobs, return_as="generator")(cells), start=1
@@ -142,7 +188,7 @@ def main() -> None:
         rows += found
         print(f"{done}/{len(cells)} splits, {found[0]['dataset']}", file=sys.stderr, flush=True)
     rows = pd.DataFrame(rows)
-    print(f"{', '.join(options.datasets)}; {options.seeds} random splits each")
+    print(f"{', '.join(options.datasets)}; {options.split}, {options.seeds} seeds each")
     for figure, title in {
         "error": "mean absolute error of the estimated score, points of 100",
         "covered": f"% of the new models inside their {COVERAGE:.0%} interval",

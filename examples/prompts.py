@@ -90,7 +90,9 @@ def main() -> None:
     # Every model is new once, and then none of its pairs is among the training rows.
     for train, new in GroupKFold(4).split(responses, groups=model):
         # Fitted on full rows, all items are anchors: each row can be asked others of them.
-        estimator = GPIRTEstimator("pirt", random_state=0).fit(responses[train])
+        estimator = GPIRTEstimator("pirt", relatives=False, mixing="paper", random_state=0).fit(
+            responses[train]
+        )
         offset, slope, noise = calibration(estimator, responses[train], rng)
         for name in np.unique(model[new]):
             rows = responses[model == name]

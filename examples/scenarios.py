@@ -82,12 +82,15 @@ def measure_abilities(data, labels, truth, seed: int) -> list[dict]:
                 selector = AnchorSelector(
                     k, method="random", irt=irt, scenarios=labels, random_state=seed
                 )
-                estimator = GPIRTEstimator("pirt", random_state=seed)
+                estimator = GPIRTEstimator("pirt", mixing="paper", random_state=seed)
                 pipe = fitted(selector, estimator, data.responses.iloc[train])
-                found = pipe[1].predict_scenarios(pipe[0].transform(data.responses.iloc[new]))
-                known = truth.iloc[new][found.columns]
-                error = np.abs(found.to_numpy() - known.to_numpy()).mean()
-                rows.append({"abilities": abilities, "anchors a scenario": k, "error": error})
+                answers = pipe[0].transform(data.responses.iloc[new])
+                for relatives in [False, "auto"] if abilities == "correlated" else [False]:
+                    found = pipe[1].set_params(relatives=relatives).predict_scenarios(answers)
+                    known = truth.iloc[new][found.columns]
+                    error = np.abs(found.to_numpy() - known.to_numpy()).mean()
+                    name = f"{abilities}, relatives" if relatives else abilities
+                    rows.append({"abilities": name, "anchors a scenario": k, "error": error})
     return rows
 
 
@@ -104,7 +107,9 @@ def measure_win_rate(data, labels, truth, kind: str, seed: int) -> list[dict]:
             selector = AnchorSelector(
                 K, method=method, scenarios=labels, memory=memory, random_state=seed
             )
-            estimator = GPIRTEstimator(aggregate="mean_win_rate", random_state=seed)
+            estimator = GPIRTEstimator(
+                relatives=False, mixing="paper", aggregate="mean_win_rate", random_state=seed
+            )
             pipe = fitted(selector, estimator, data.responses.iloc[train])
             answers = pipe[0].transform(data.responses.iloc[new])
             for estimate in ["naive", "gpirt"]:
@@ -129,7 +134,7 @@ def measure_alpaca(data, seed: int, n_anchor_seeds: int = 1) -> list[dict]:
             for method in ["random", "irt"]:
                 for anchor_seed in range(seed, seed + 100 * n_anchor_seeds, 100):
                     selector = AnchorSelector(K, method=method, irt=irt, random_state=anchor_seed)
-                    estimator = GPIRTEstimator(random_state=seed)
+                    estimator = GPIRTEstimator(relatives=False, mixing="paper", random_state=seed)
                     pipe = fitted(selector, estimator, responses.iloc[train])
                     answers = pipe[0].transform(responses.iloc[new])
                     for estimate in ["naive", "pirt", "gpirt"]:
