@@ -49,7 +49,9 @@ from sklearn_irt.kernels.tuning import KINDS, HeldOut, tune
 from sklearn_irt.metrics import mean_win_rate, win_rate_error
 
 # From so many training models on, two halves are enough to judge by; below, more folds.
-TWO_HALVES, MAX_FOLDS = 60, 8
+TWO_HALVES, MAX_FOLDS = 60, 5
+# Rounds of a fold's fit: more change its predictions by less than the folds differ.
+FOLD_ROUNDS = 60
 
 
 def _cached_held_out(
@@ -57,8 +59,8 @@ def _cached_held_out(
 ) -> tuple[np.ndarray, list[ItemModel], np.ndarray]:
     """The paper's bias, and fits without each fold of the models; arrays only, to be cached."""
 
-    def fit(part: np.ndarray) -> ItemModel:
-        return fit_scenarios(part, index, n_dims, abilities, max_iter, tol, seed, strata=strata)[0]
+    def fit(part: np.ndarray, rounds: int = max_iter) -> ItemModel:
+        return fit_scenarios(part, index, n_dims, abilities, rounds, tol, seed, strata=strata)[0]
 
     rng = np.random.RandomState(seed)
     bias, half, test = prediction_bias(modelled, weights, fit, rng, ability, truth=responses)
@@ -69,15 +71,16 @@ def _cached_held_out(
         return bias, [fit(modelled[test]), half], fold
     n_folds = n_models if n_models <= MAX_FOLDS else MAX_FOLDS
     fold = rng.permutation(n_models) % n_folds
-    return bias, [fit(modelled[fold != f]) for f in range(n_folds)], fold
+    rounds = min(max_iter, FOLD_ROUNDS)
+    return bias, [fit(modelled[fold != f], rounds) for f in range(n_folds)], fold
 
 
 class GPIRTEstimator(RegressorMixin, BaseEstimator):
     """Estimate models' full benchmark scores from their answers on a few items.
 
     Three estimates: `naive`, the weighted mean of the answers; `pirt`, the known answers and the
-    IRT model's expected ones for the other items; `gpirt`, a combination of both,
-    ``mixing * naive + (1 - mixing) * pirt``.
+    expected ones for the other items, by the training models that the model resembles and by the
+    IRT model; `gpirt`, a combination of both.
 
     It is fitted on the output of `AnchorSelector.fit_transform`, as a Pipeline does; on any other
     matrix every column is an item of the benchmark and all are anchors (NaN for what is not

@@ -61,6 +61,7 @@ def test_readme_shows_what_new_model_prints():
     np.testing.assert_allclose(decimals(printed), decimals(shown), rtol=0, atol=0.3 + 1e-9)
 
 
+@pytest.mark.slow
 def test_prompts():
     printed = output_of("prompts.py")
     example = runpy.run_path(str(EXAMPLES / "prompts.py"))
@@ -148,6 +149,7 @@ def test_scenarios_split_by_organisation(scenarios):
     assert len(held) > 3  # the seed matters, though two may begin with the same large ones
 
 
+@pytest.mark.slow
 def test_scenarios_naive_errors_are_those_of_the_answers(scenarios):
     """The naive figures need no IRT model: recomputed from the anchors alone."""
     data = fetch_alpaca_eval()
@@ -169,6 +171,7 @@ def test_scenarios_naive_errors_are_those_of_the_answers(scenarios):
     )
 
 
+@pytest.mark.slow
 def test_scenarios_win_rates(scenarios, monkeypatch):
     """With the answers to all items, the win rate is that of the true scores."""
     data, labels, truth = scenarios["helm_lite"]()

@@ -342,7 +342,7 @@ def test_grid_search_finds_what_wiring_by_hand_finds(small, grid, folds_by_hand)
     same(grid.predict(X), by_hand(X, X, k=best[0], n_dims=best[1]))
 
 
-@pytest.mark.parametrize("where", ["pipeline", "steps"])
+@pytest.mark.parametrize("where", ["pipeline", pytest.param("steps", marks=pytest.mark.slow)])
 def test_grid_search_with_caches_gives_the_same(tmp_path, where, small, grid):
     memory = str(tmp_path)
     cached = search(memory) if where == "pipeline" else search(None, 2, anchors__memory=memory)

@@ -225,7 +225,16 @@ def test_the_bound_lies_below_the_evidence():
 
 
 @pytest.mark.parametrize("grouped", [False, True])
-@pytest.mark.parametrize("kind", ["binary", "missing", "fractional", "fractional missing"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "binary",
+        *(
+            pytest.param(kind, marks=pytest.mark.slow)
+            for kind in ("missing", "fractional", "fractional missing")
+        ),
+    ],
+)
 def test_the_bound_never_falls(kind, grouped):
     rng = np.random.default_rng(2)
     for seed in range(20 if grouped else 40):
