@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from sklearn_irt.kernels.estimates import WIDE, Benchmark
+from sklearn_irt.kernels.estimates import Benchmark, wide_precision
 from sklearn_irt.kernels.logistic import MAX_STEP, response_probabilities
 from sklearn_irt.kernels.relatives import CLIP, DISTANCES, shared_prior, twins
 
@@ -132,7 +132,7 @@ def make_bank(benchmark: Benchmark, share: float, scenario: int | None = None) -
         np.searchsorted(parts, benchmark.scenario[positions]),
         np.ascontiguousarray(items.discrimination[positions].T, dtype=np.float32),
         items.difficulty[positions].astype(np.float32),
-        items.prior_precision / (WIDE if share > 0 else 1.0),
+        wide_precision(benchmark) if share > 0 else items.prior_precision,
         abilities,
         known,
         scores,

@@ -33,7 +33,8 @@ from sklearn_irt.kernels.scores import (
     scenario_scores,
 )
 
-# New models may be further from the training models than these are from each other.
+# New models may be further from the training models than these are from each other. The prior of
+# several scenarios is learned, and widening it would loosen what ties them together.
 WIDE = 4.0
 # Models without a relative are unlike the training models more often.
 UNLIKE_NONE = 0.7
@@ -323,6 +324,12 @@ def concatenate(parts: list[Estimates]) -> Estimates:
     return Estimates(*(join(list(values)) for values in zip(*parts, strict=True)))
 
 
+def wide_precision(benchmark: Benchmark) -> np.ndarray:
+    """Prior precision of the abilities of a new model that may be unlike the training models."""
+    several = benchmark.scenario.max() > 0
+    return benchmark.items.prior_precision / (1.0 if several else WIDE)
+
+
 def find_kin(
     benchmark: Benchmark,
     share: float,
@@ -350,7 +357,7 @@ def find_kin(
     relatives = relatives_at(benchmark, positions)
     items = benchmark.items
     asked = items.discrimination[positions], items.difficulty[positions]
-    wide = items.prior_precision / WIDE
+    wide = wide_precision(benchmark)
     weights, none = np.empty((len(answers), len(relatives.prior))), np.empty(len(answers))
     for rows in kin_blocks(len(answers), len(relatives.prior)):
         fit = map_abilities(modelled[rows], *asked, prior_precision=wide)
@@ -368,7 +375,7 @@ def unexplained(
     """Answers less what the IRT model expects of them, 0 where not answered."""
     items = benchmark.items
     asked = items.discrimination[positions], items.difficulty[positions]
-    fit = map_abilities(modelled, *asked, prior_precision=items.prior_precision / WIDE)
+    fit = map_abilities(modelled, *asked, prior_precision=wide_precision(benchmark))
     return np.nan_to_num(answers - response_probabilities(fit.ability, *asked))
 
 
@@ -402,7 +409,7 @@ def _ingredients(
         )
         return abilities, found, pirt_scores(found, abilities.covariance)
 
-    wide = items.prior_precision / WIDE
+    wide = wide_precision(benchmark)
     likelihood, alone_share = None, np.zeros(len(answers))
     if relatives is None:
         abilities, found, predicted = irt(items.prior_precision)

@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_irt.kernels.estimates import (
-    WIDE,
     Benchmark,
     Ingredients,
     Settings,
@@ -14,6 +13,7 @@ from sklearn_irt.kernels.estimates import (
     ingredients,
     mix,
     relatives_at,
+    wide_precision,
 )
 from sklearn_irt.kernels.logistic import ItemModel, map_abilities, response_probabilities
 from sklearn_irt.kernels.mixing import robust_mixing
@@ -131,7 +131,7 @@ def tune(
     for own, part in parts:
         answers = answers_of(training.responses, own)
         items = part.items.discrimination[positions], part.items.difficulty[positions]
-        precision = part.items.prior_precision / WIDE
+        precision = wide_precision(part)
         fit = map_abilities(answers_of(modelled, own), *items, prior_precision=precision)
         none.append(none_evidence(answers, fit.ability, fit.covariance, *items, precision))
         likelihood.append(copy_log_likelihood(answers, relatives))

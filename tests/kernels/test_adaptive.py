@@ -7,13 +7,13 @@ from scipy.special import expit
 from sklearn_irt.kernels import adaptive
 from sklearn_irt.kernels.adaptive import Posterior, make_bank
 from sklearn_irt.kernels.estimates import (
-    WIDE,
     Benchmark,
     Settings,
     Training,
     Tuning,
     copy_noise,
     estimate,
+    wide_precision,
 )
 from sklearn_irt.kernels.logistic import ItemModel, map_abilities
 from sklearn_irt.kernels.relatives import CLIP, DISTANCES
@@ -172,7 +172,7 @@ def test_prior_of_the_ability_is_wide_with_relatives_only():
     benchmark = make_benchmark()
     precision = benchmark.items.prior_precision
     np.testing.assert_allclose(make_bank(benchmark, 0.0).precision, precision)
-    np.testing.assert_allclose(make_bank(benchmark, SHARE).precision, precision / WIDE)
+    np.testing.assert_allclose(make_bank(benchmark, SHARE).precision, wide_precision(benchmark))
 
 
 @pytest.mark.parametrize("share", [0.0, SHARE])

@@ -9,7 +9,6 @@ from scipy.special import expit
 from sklearn_irt.kernels import estimates as module
 from sklearn_irt.kernels import relatives as relatives_module
 from sklearn_irt.kernels.estimates import (
-    WIDE,
     Benchmark,
     Settings,
     Training,
@@ -20,6 +19,7 @@ from sklearn_irt.kernels.estimates import (
     ingredients,
     relatives_at,
     unexplained,
+    wide_precision,
 )
 from sklearn_irt.kernels.logistic import ItemModel, map_abilities
 from sklearn_irt.kernels.mixing import paper_mixing
@@ -132,9 +132,10 @@ def components(case, row, share, hidden=()):
                 variance.append(noise * left / squares)
             scores.append(score)
             variances.append(variance)
-    # None: p-IRT with a prior four times wider, Laplace's evidence.
+    # None: p-IRT with a prior four times wider (of one scenario), Laplace's evidence.
     a, b = case.items.discrimination, case.items.difficulty
-    precision = case.items.prior_precision / 4
+    several = case.benchmark.scenario.max() > 0
+    precision = case.items.prior_precision / (1 if several else 4)
     fit = map_abilities(answers[None], a[anchors], b[anchors], prior_precision=precision)
     theta = fit.ability[0]
     p = expit(a @ theta - b)
@@ -494,9 +495,15 @@ def test_unexplained_is_the_answer_less_its_probability():
     case = Case(seed=16)
     found = unexplained(case.benchmark, case.answers, case.answers, case.anchors)
     a, b = case.items.discrimination[case.anchors], case.items.difficulty[case.anchors]
-    precision = case.items.prior_precision / WIDE
+    precision = wide_precision(case.benchmark)
     theta = map_abilities(case.answers, a, b, prior_precision=precision).ability
     missing = np.isnan(case.answers)
     np.testing.assert_array_equal(found[missing], 0.0)
     expected = case.answers - expit(theta @ a.T - b)
     np.testing.assert_allclose(found[~missing], expected[~missing], atol=1e-9)
+
+
+def test_only_the_prior_of_one_scenario_is_widened():
+    one, two = (Case(n_scenarios=n).benchmark for n in (1, 2))
+    np.testing.assert_allclose(wide_precision(one), one.items.prior_precision / 4.0)
+    np.testing.assert_array_equal(wide_precision(two), two.items.prior_precision)
