@@ -2,6 +2,7 @@
 
     python examples/accuracy.py --jobs 2
     python examples/accuracy.py --split extrapolation --seeds 1
+    python examples/accuracy.py --train 10 --methods design
     python examples/accuracy.py --datasets gsm,rte --seeds 1 --sizes 100
 
 Splits of the models into training models and new ones, which answer the anchors only:
@@ -65,8 +66,8 @@ def load(name: str) -> tuple[np.ndarray, list[str]]:
     return responses[some], [str(model) for model in data.responses.index[some]]
 
 
-def splits(kind: str, responses: np.ndarray, models: list, seeds: int) -> list[tuple]:
-    """(seed, training rows, new rows) of every split."""
+def splits(kind: str, responses: np.ndarray, models: list, seeds: int, n_train: int) -> list:
+    """(seed, training rows, new rows) of every split; `n_train` training rows, all if 0."""
     n_models, found = len(responses), []
     for seed in range(seeds):
         if kind == "random":
@@ -79,6 +80,9 @@ def splits(kind: str, responses: np.ndarray, models: list, seeds: int) -> list[t
             owner = np.array([model.split("/")[0] for model in models])
             new = [np.flatnonzero(np.isin(owner, held)) for held in ORGANISATIONS]
             old = [np.setdiff1d(np.arange(n_models), rows) for rows in new]
+        if n_train:
+            rng = np.random.default_rng(seed)
+            old = [rng.choice(rows, n_train, replace=False) for rows in old]
         found += [(seed, *rows) for rows in zip(old, new, strict=True) if len(rows[1])]
     return found
 
@@ -165,6 +169,7 @@ def main() -> None:
     parser.add_argument(
         "--split", choices=["random", "extrapolation", "organisation"], default="random"
     )
+    parser.add_argument("--train", type=int, default=0, help="training models, drawn at random")
     parser.add_argument(
         "--random-share", type=float, default=0.5, help="of the anchors of information and design"
     )
@@ -179,7 +184,7 @@ def main() -> None:
             delayed(measure)(
                 name, responses, rows, options.methods, options.sizes, options.random_share
             )
-            for rows in splits(options.split, responses, models, options.seeds)
+            for rows in splits(options.split, responses, models, options.seeds, options.train)
         ]
     rows = []
     for done, found in enumerate(

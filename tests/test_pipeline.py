@@ -458,10 +458,10 @@ def test_grid_search_of_irt_regressor_keeps_one_dimension_where_there_is_one():
 def test_full_grid_on_the_full_matrix(shared):
     X, y = fetch_open_llm("ifeval", data_home=shared / "data", return_X_y=True)
     assert X.shape == (448, 541)
-    folds = KFold(5, shuffle=True, random_state=0)
+    folds = KFold(3, shuffle=True, random_state=0)
     found = GridSearchCV(
         pipeline(),
-        {"anchors__k": [30, 60, 100], "anchors__n_dims": [1, 2, 5, 10]},
+        {"anchors__k": [30, 100], "anchors__n_dims": [1, 5]},
         scoring="neg_mean_absolute_error",
         cv=folds,
         n_jobs=2,
@@ -482,5 +482,5 @@ def test_full_grid_on_the_full_matrix(shared):
         assert -score == pytest.approx(errors[k, n_dims], abs=1e-8)
     assert found.best_params_["anchors__k"] == 100
     assert -found.best_score_ < 0.025
-    best = [min(errors[k, d] for d in (1, 2, 5, 10)) for k in (30, 60, 100)]
-    assert best[0] > best[1] > best[2]
+    few, many = (min(errors[k, d] for d in (1, 5)) for k in (30, 100))
+    assert few > many
