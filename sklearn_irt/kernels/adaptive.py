@@ -107,7 +107,7 @@ def make_bank(benchmark: Benchmark, share: float, scenario: int | None = None) -
     width = -(-len(positions) // n_blocks)
     rng = np.random.RandomState(SEED)
     abilities = rng.normal(size=(n_drawn, len(items.prior_precision)))
-    abilities @= np.linalg.cholesky(np.linalg.inv(items.prior_precision)).T
+    abilities = abilities @ np.linalg.cholesky(np.linalg.inv(items.prior_precision)).T
     if n_blocks > 1:
         positions = rng.permutation(positions)
     place = np.full(len(benchmark.scenario), -1)
