@@ -27,8 +27,11 @@ from sklearn_irt.kernels.anchors import (
     cluster_anchors,
     effective_sample_size,
     random_anchors,
+    stratified_order,
+    stratified_weights,
 )
 from sklearn_irt.kernels.design import (
+    fill_up,
     greedy,
     information_order,
     simulated_order,
@@ -348,7 +351,7 @@ class AnchorSelector(SelectorMixin, BaseEstimator):
         """Designed anchors first, then random ones, with calibrated weights."""
         seed = rng.randint(2**31 - 1)
         # Drawn first and independent of k, so that fewer anchors are a part of more.
-        order = _random_order(weights, strata, eligible, np.random.RandomState(seed))
+        order = stratified_order(strata, eligible, np.random.RandomState(seed))
         budget = np.inf if self.budget is None else float(self.budget)
         n_designed = k - int(round(self.random_share * k))
         if eligible.sum() < k:
@@ -393,14 +396,13 @@ class AnchorSelector(SelectorMixin, BaseEstimator):
         if n_designed:
             share = 1.0 - self.random_share
             designed = greedy(gains, n_designed, eligible, costs, share * budget, progress)
-        drawn = _drawn(order, set(designed), k - len(designed), costs, budget)
-        positions = np.sort(np.array(designed + drawn, dtype=int))
+        positions = np.sort(np.array(fill_up(designed, order, k, costs, budget), dtype=int))
         if not len(positions):
             raise ValueError(
                 f"budget={budget:g} is below the cheapest item of the scenario {name!r}, which "
                 f"costs {costs[eligible].min():g}"
             )
-        start = _stratified_weights(weights, strata, positions)
+        start = stratified_weights(weights, strata, positions)
         return Anchors(positions, calibrated_weights(known[:, positions], known @ weights, start))
 
     def _own_model(self, members: np.ndarray, s: int) -> tuple:
@@ -553,43 +555,3 @@ def _spaced(ability: np.ndarray) -> np.ndarray:
         return np.arange(len(ability))
     spaced = np.linspace(0, len(ability) - 1, MAX_ABILITIES).round().astype(int)
     return np.argsort(ability[:, 0], kind="stable")[spaced]
-
-
-def _random_order(
-    weights: np.ndarray, strata: np.ndarray, eligible: np.ndarray, rng: np.random.RandomState
-) -> np.ndarray:
-    """All items in random order such that every beginning is stratified."""
-    order = rng.permutation(len(weights))
-    order = order[np.argsort(~eligible[order], kind="stable")]
-    rank = np.empty(len(weights))
-    labels = np.unique(strata)
-    for label, lot in zip(labels, rng.permutation(len(labels)), strict=True):
-        own = order[strata[order] == label]
-        rank[own] = np.arange(len(own)) + lot / len(labels)
-    return np.argsort(rank, kind="stable")
-
-
-def _drawn(order, designed: set, n: int, costs, budget: float) -> list[int]:
-    """The next n items of a random order that were not designed and can be afforded."""
-    found = []
-    if costs is not None:
-        budget -= sum(costs[item] for item in designed)
-    for item in order:
-        if len(found) == n:
-            break
-        if item in designed or (costs is not None and costs[item] > budget):
-            continue
-        found.append(int(item))
-        if costs is not None:
-            budget -= costs[item]
-    return found
-
-
-def _stratified_weights(
-    weights: np.ndarray, strata: np.ndarray, positions: np.ndarray
-) -> np.ndarray:
-    """Weights of anchors such that every stratum counts as it does in the score; sum 1."""
-    total = np.bincount(strata, weights)
-    counts = np.bincount(strata[positions], minlength=len(total))
-    start = (total / np.maximum(counts, 1))[strata[positions]]
-    return start / start.sum()

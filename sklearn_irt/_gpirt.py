@@ -30,18 +30,17 @@ from sklearn_irt._reports import (
 from sklearn_irt._responses import as_numbers, model_names, read_range, read_responses, to_unit
 from sklearn_irt._scenarios import OVERALL, read_scenarios
 from sklearn_irt._state import unchanged_on_error
-from sklearn_irt.kernels.estimates import (
+from sklearn_irt.kernels.benchmark import (
     Benchmark,
-    Estimates,
-    Settings,
     Training,
-    Tuning,
-    copy_noise,
-    estimate,
+    TrainingFigures,
     find_kin,
+    likely_abilities,
+    training_figures,
     unexplained,
 )
-from sklearn_irt.kernels.logistic import ItemModel, response_probabilities, row_blocks
+from sklearn_irt.kernels.estimates import Estimates, Settings, Tuning, estimate
+from sklearn_irt.kernels.logistic import ItemModel
 from sklearn_irt.kernels.mixing import paper_mixing, prediction_bias, response_variance
 from sklearn_irt.kernels.pairing import paired_std, row_alikeness
 from sklearn_irt.kernels.relatives import twins
@@ -288,9 +287,9 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         self.training_responses_ = np.array(responses[:, self.anchors_])
         self.training_abilities_ = self.irt_.ability_
         figures = self._training_figures(responses, self.irt_.ability_)
-        scores, self.training_noise_, dispersion = figures
-        self.training_scores_ = self._in_unit(scores)
-        self.dispersion_ = dispersion.sum(axis=0)[0] / np.maximum(dispersion.sum(axis=0)[1], 1e-12)
+        self.training_scores_ = self._in_unit(figures.scores)
+        self.training_noise_ = figures.noise
+        self.dispersion_ = figures.squares / np.maximum(figures.spread, 1e-12)
         if np.isin(responses[~np.isnan(responses)], (0.0, 1.0)).all():
             self.dispersion_[:] = 1.0
         self.share_, self.usual_bias_ = 0.0, np.zeros((2, len(scenarios.names)))
@@ -382,28 +381,16 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
             irt.set_params(random_state=seed)
         return irt._fit_unit(context.responses, context.scenarios, context.bounds)
 
-    def _training_figures(self, responses: np.ndarray, abilities: np.ndarray) -> tuple:
-        """Scores of models with these responses, the noise of their copies, and the squares of
-        their residuals beside p (1 - p); the IRT model fills in what they were not asked."""
-        n_scenarios = len(self.scenarios_)
-        scores, noise = np.empty((len(responses), n_scenarios)), []
-        dispersion = np.empty((len(responses), 2, n_scenarios))
-        items = self.irt_.discrimination_, self.irt_.difficulty_
-        members = np.zeros((responses.shape[1], n_scenarios))
-        members[np.arange(responses.shape[1]), self._scenarios.index] = self.item_weights_
-        for rows in row_blocks(*responses.shape):
-            known = np.asarray(responses[rows], dtype=float)
-            expected = response_probabilities(abilities[rows], *items)
-            seen = ~np.isnan(known)
-            scores[rows] = np.where(seen, known, expected) @ members
-            noise.append(copy_noise(known, expected, self.item_weights_, self._scenarios.index))
-            residual = np.where(seen, known - expected, 0.0)
-            dispersion[rows, 0] = residual**2 @ members
-            dispersion[rows, 1] = np.where(seen, expected * (1.0 - expected), 0.0) @ members
-        return scores, np.concatenate(noise), dispersion
+    def _training_figures(self, responses: np.ndarray, abilities: np.ndarray) -> TrainingFigures:
+        return training_figures(
+            responses, abilities, self._items(), self.item_weights_, self._scenarios.index
+        )
+
+    def _items(self) -> ItemModel:
+        irt = self.irt_
+        return ItemModel(irt.discrimination_, irt.difficulty_, irt.prior_precision_)
 
     def _kernel_benchmark(self) -> Benchmark:
-        irt = self.irt_
         training = Training(
             self.training_abilities_,
             self.training_responses_,
@@ -411,7 +398,7 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
             self.training_noise_,
         )
         return Benchmark(
-            ItemModel(irt.discrimination_, irt.difficulty_, irt.prior_precision_),
+            self._items(),
             self._scenarios.index,
             self.item_weights_,
             self.anchors_,
@@ -767,10 +754,11 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         answers = [np.broadcast_to(a, (n_pairs, a.shape[1])) for a in answers]
         found = [self._estimates_at(a, self.anchors_, self.weights_) for a in answers]
         benchmark = self._kernel_benchmark()
-        rest = [
-            unexplained(benchmark, a, self.irt_._modelled(a, self.anchors_), self.anchors_)
-            for a in answers
-        ]
+        rest = []
+        for a in answers:
+            modelled = self.irt_._modelled(a, self.anchors_)
+            likely = likely_abilities(benchmark, modelled, self.anchors_)
+            rest.append(unexplained(benchmark, a, self.anchors_, likely))
         alike = row_alikeness(*rest)
         pairing = self._by_kind(self.pairing_, self.estimate, self._relative_share() > 0)
         rows = self._row_names()
@@ -825,13 +813,13 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         if empty.any():
             raise ValueError(f"responses of the model {names[np.argmax(empty)]!r} are all missing")
         ability = self.irt_._abilities(values).ability
-        scores, noise, _ = self._training_figures(values, ability)
+        figures = self._training_figures(values, ability)
         for attribute, more in (
             ("training_models_", names),
             ("training_responses_", values[:, self.anchors_]),
             ("training_abilities_", ability),
-            ("training_scores_", self._in_unit(scores)),
-            ("training_noise_", noise),
+            ("training_scores_", self._in_unit(figures.scores)),
+            ("training_noise_", figures.noise),
         ):
             setattr(self, attribute, np.concatenate([getattr(self, attribute), more]))
         return self

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from sklearn_irt.kernels.estimates import Benchmark, wide_precision
+from sklearn_irt.kernels.benchmark import Benchmark, wide_precision
 from sklearn_irt.kernels.logistic import MAX_STEP, response_probabilities
 from sklearn_irt.kernels.relatives import CLIP, DISTANCES, shared_prior, twins
 

@@ -108,25 +108,62 @@ def random_anchors(
     Anchors(positions=array([1, 2]), weights=array([0.5, 0.5]))
     """
     n_items = len(weights)
-    k = min(k, n_items)
     strata = np.zeros(n_items, dtype=int) if strata is None else np.asarray(strata)
+    order = stratified_order(strata, eligible, random_state)
+    chosen = np.sort(order[: min(k, n_items)])
+    return Anchors(chosen, stratified_weights(weights, strata, chosen))
+
+
+def stratified_order(
+    strata: np.ndarray, eligible: np.ndarray | None, random_state: np.random.RandomState
+) -> np.ndarray:
+    """All items in a random order of which every beginning is stratified.
+
+    Parameters
+    ----------
+    strata : ndarray of shape (n_items,), int
+    eligible : ndarray of shape (n_items,), bool, optional
+        Items that come first.
+    random_state : RandomState
+
+    Returns
+    -------
+    ndarray of shape (n_items,), int
+    """
+    n_items = len(strata)
     order = random_state.permutation(n_items)
     if eligible is not None:
         order = order[np.argsort(~eligible[order], kind="stable")]
     # Rank of each item within its stratum; ties between strata are broken at random.
     rank = np.empty(n_items)
     labels = np.unique(strata)
-    priority = random_state.permutation(len(labels))
-    for label, lot in zip(labels, priority, strict=True):
+    for label, lot in zip(labels, random_state.permutation(len(labels)), strict=True):
         members = order[strata[order] == label]
         rank[members] = np.arange(len(members)) + lot / len(labels)
     if eligible is not None:
         rank[~eligible] += n_items
-    chosen = np.sort(np.argsort(rank, kind="stable")[:k])
+    return np.argsort(rank, kind="stable")
+
+
+def stratified_weights(weights: np.ndarray, strata: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """Weights of anchors such that every stratum counts as it does in the score.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_items,)
+    strata : ndarray of shape (n_items,), int
+    chosen : ndarray of shape (n_anchors,), int
+        Positions of the anchors.
+
+    Returns
+    -------
+    ndarray of shape (n_anchors,)
+        Sum 1.
+    """
     total = np.bincount(strata, weights)
     counts = np.bincount(strata[chosen], minlength=len(total))
     share = total[strata[chosen]] / counts[strata[chosen]]
-    return Anchors(chosen, share / share.sum())
+    return share / share.sum()
 
 
 def cluster_anchors(

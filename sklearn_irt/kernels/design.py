@@ -293,3 +293,41 @@ def greedy(
         if len(asked) < k and allowed.any():
             gain = gains.send(item)
     return asked
+
+
+def fill_up(
+    chosen: list[int],
+    order: np.ndarray,
+    k: int,
+    costs: np.ndarray | None = None,
+    budget: float = np.inf,
+) -> list[int]:
+    """Add the first items of an order that are not chosen yet and can be afforded.
+
+    Parameters
+    ----------
+    chosen : list of int
+    order : ndarray of int
+    k : int
+        Items at most, with those chosen.
+    costs : ndarray of shape (n_items,), optional
+    budget : float
+        Of all, with those chosen.
+
+    Returns
+    -------
+    list of int
+        Those chosen, then those added.
+    """
+    found, taken = list(chosen), set(chosen)
+    if costs is not None:
+        budget -= costs[found].sum()
+    for item in order:
+        if len(found) >= k:
+            break
+        if item in taken or (costs is not None and costs[item] > budget):
+            continue
+        found.append(int(item))
+        if costs is not None:
+            budget -= costs[item]
+    return found

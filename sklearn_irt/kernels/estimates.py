@@ -6,13 +6,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from sklearn_irt.kernels.logistic import (
-    Abilities,
-    ItemModel,
-    estimate_abilities,
-    map_abilities,
-    response_probabilities,
+from sklearn_irt.kernels.benchmark import (
+    Benchmark,
+    kin_evidence,
+    likely_abilities,
+    relatives_at,
+    wide_precision,
 )
+from sklearn_irt.kernels.logistic import Abilities, estimate_abilities, map_abilities
 from sklearn_irt.kernels.mixing import UNLIKE, paper_mixing, robust_mixing
 from sklearn_irt.kernels.relatives import (
     DISTANCES,
@@ -21,9 +22,7 @@ from sklearn_irt.kernels.relatives import (
     copy_log_likelihood,
     kin_blocks,
     kinship,
-    make_relatives,
     none_evidence,
-    twins,
 )
 from sklearn_irt.kernels.scores import (
     Predicted,
@@ -33,31 +32,8 @@ from sklearn_irt.kernels.scores import (
     scenario_scores,
 )
 
-# New models may be further from the training models than these are from each other. The prior of
-# several scenarios is learned, and widening it would loosen what ties them together.
-WIDE = 4.0
 # Models without a relative are unlike the training models more often.
 UNLIKE_NONE = 0.7
-
-
-class Training(NamedTuple):
-    """What is known of the training models.
-
-    Attributes
-    ----------
-    ability : ndarray of shape (n_training, n_abilities)
-    responses : ndarray of shape (n_training, n_anchors)
-        On the anchors, in [0, 1], NaN where not asked.
-    scores : ndarray of shape (n_training, n_scenarios)
-        On the scale of [0, 1].
-    noise : ndarray of shape (n_training, n_scenarios, n_distances)
-        Variance of the score of a copy of each at each distance, see `copy_noise`.
-    """
-
-    ability: np.ndarray
-    responses: np.ndarray
-    scores: np.ndarray
-    noise: np.ndarray
 
 
 class Tuning(NamedTuple):
@@ -85,26 +61,6 @@ class Tuning(NamedTuple):
     usual_bias: np.ndarray
     dispersion: np.ndarray
     share: float
-
-
-class Benchmark(NamedTuple):
-    """Items, scenarios and anchors of a benchmark, and its training models.
-
-    Attributes
-    ----------
-    items : ItemModel
-    scenario : ndarray of shape (n_items,), int
-    weights : ndarray of shape (n_items,)
-        Of the items in their scenario's score; sum 1 in each.
-    anchors : ndarray of shape (n_anchors,), int
-    training : Training
-    """
-
-    items: ItemModel
-    scenario: np.ndarray
-    weights: np.ndarray
-    anchors: np.ndarray
-    training: Training
 
 
 class Settings(NamedTuple):
@@ -146,46 +102,6 @@ class Estimates(NamedTuple):
     overall_stds: dict[str, np.ndarray]
     mixing: np.ndarray
     bounded: np.ndarray
-
-
-def copy_noise(
-    responses: np.ndarray, probabilities: np.ndarray, weights: np.ndarray, scenario: np.ndarray
-) -> np.ndarray:
-    """Variance of the scores of a copy of each training model at each distance.
-
-    Parameters
-    ----------
-    responses, probabilities : ndarray of shape (n_training, n_items)
-        NaN responses were not asked.
-    weights : ndarray of shape (n_items,)
-    scenario : ndarray of shape (n_items,), int
-
-    Returns
-    -------
-    ndarray of shape (n_training, n_scenarios, n_distances)
-    """
-    members = np.zeros((len(weights), scenario.max() + 1))
-    members[np.arange(len(weights)), scenario] = weights**2
-    known = np.where(np.isnan(responses), probabilities, responses)
-    noise = np.empty((len(responses), members.shape[1], len(DISTANCES)))
-    for e, distance in enumerate(DISTANCES):
-        chance = (1.0 - distance) * known + distance * probabilities
-        noise[:, :, e] = (chance * (1.0 - chance)) @ members
-    return noise
-
-
-def relatives_at(benchmark: Benchmark, positions: np.ndarray) -> Relatives:
-    """The training models on the items at `positions`: responses are known on the anchors."""
-    training = benchmark.training
-    items = benchmark.items
-    chance = response_probabilities(
-        training.ability, items.discrimination[positions], items.difficulty[positions]
-    )
-    responses = np.full_like(chance, np.nan)
-    place = np.minimum(np.searchsorted(benchmark.anchors, positions), len(benchmark.anchors) - 1)
-    known = benchmark.anchors[place] == positions
-    responses[:, known] = training.responses[:, place[known]]
-    return make_relatives(responses, chance, twins(training.responses, training.scores))
 
 
 class Ingredients(NamedTuple):
@@ -324,61 +240,6 @@ def concatenate(parts: list[Estimates]) -> Estimates:
     return Estimates(*(join(list(values)) for values in zip(*parts, strict=True)))
 
 
-def wide_precision(benchmark: Benchmark) -> np.ndarray:
-    """Prior precision of the abilities of a new model that may be unlike the training models."""
-    several = benchmark.scenario.max() > 0
-    return benchmark.items.prior_precision / (1.0 if several else WIDE)
-
-
-def find_kin(
-    benchmark: Benchmark,
-    share: float,
-    answers: np.ndarray,
-    modelled: np.ndarray,
-    positions: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Whom models resemble.
-
-    Parameters
-    ----------
-    benchmark : Benchmark
-    share : float
-        Prior share of models with a relative.
-    answers, modelled : ndarray of shape (n_models, n_asked)
-        As in `estimate`.
-    positions : ndarray of shape (n_asked,), int
-
-    Returns
-    -------
-    weights : ndarray of shape (n_models, n_training)
-        Posterior probability that each training model is the relative.
-    none : ndarray of shape (n_models,)
-    """
-    relatives = relatives_at(benchmark, positions)
-    items = benchmark.items
-    asked = items.discrimination[positions], items.difficulty[positions]
-    wide = wide_precision(benchmark)
-    weights, none = np.empty((len(answers), len(relatives.prior))), np.empty(len(answers))
-    for rows in kin_blocks(len(answers), len(relatives.prior)):
-        fit = map_abilities(modelled[rows], *asked, prior_precision=wide)
-        evidence = none_evidence(answers[rows], fit.ability, fit.covariance, *asked, wide)
-        kin = kinship(
-            copy_log_likelihood(answers[rows], relatives), evidence, relatives.prior, share
-        )
-        weights[rows], none[rows] = kin.weights.sum(axis=2), kin.none
-    return weights, none
-
-
-def unexplained(
-    benchmark: Benchmark, answers: np.ndarray, modelled: np.ndarray, positions: np.ndarray
-) -> np.ndarray:
-    """Answers less what the IRT model expects of them, 0 where not answered."""
-    items = benchmark.items
-    asked = items.discrimination[positions], items.difficulty[positions]
-    fit = map_abilities(modelled, *asked, prior_precision=wide_precision(benchmark))
-    return np.nan_to_num(answers - response_probabilities(fit.ability, *asked))
-
-
 def _ingredients(
     benchmark,
     tuning,
@@ -418,12 +279,10 @@ def _ingredients(
         abilities, found, alone = irt(wide)
         likely = abilities
         if ability == "mle":
-            likely = map_abilities(modelled, *asked, prior_precision=wide)
-        none = none_evidence(answers, likely.ability, likely.covariance, *asked, wide)
-        likelihood = copy_log_likelihood(answers, relatives)
-        if exclude is not None:
-            likelihood[np.arange(len(answers)), exclude] = -np.inf
-        kin = kinship(likelihood, none, relatives.prior, share)
+            likely = likely_abilities(benchmark, modelled, positions)
+        evidence = kin_evidence(benchmark, relatives, answers, positions, likely, exclude)
+        likelihood = evidence.relatives
+        kin = kinship(likelihood, evidence.none, relatives.prior, share)
         alone_share = kin.none
         base = predicted = _with_relatives(
             benchmark, relatives, kin, found, alone, answers, positions

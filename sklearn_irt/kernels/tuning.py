@@ -4,21 +4,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_irt.kernels.estimates import (
+from sklearn_irt.kernels.benchmark import (
     Benchmark,
+    kin_evidence,
+    likely_abilities,
+    relatives_at,
+    unexplained,
+)
+from sklearn_irt.kernels.estimates import (
     Ingredients,
     Settings,
     Tuning,
     concatenate,
     ingredients,
     mix,
-    relatives_at,
-    wide_precision,
 )
-from sklearn_irt.kernels.logistic import ItemModel, map_abilities, response_probabilities
+from sklearn_irt.kernels.logistic import ItemModel
 from sklearn_irt.kernels.mixing import robust_mixing
 from sklearn_irt.kernels.pairing import alikeness, coverage_factor, learn_pairing
-from sklearn_irt.kernels.relatives import copy_log_likelihood, learn_share, none_evidence
+from sklearn_irt.kernels.relatives import learn_share
 
 # By how much the odds of having a relative are lower for new models than among training models.
 NEWER = 8.0
@@ -127,21 +131,17 @@ def tune(
             )
         ]
 
-    likelihood, none, rest = [], [], []
+    found, rest = [], []
     for own, part in parts:
         answers = answers_of(training.responses, own)
-        items = part.items.discrimination[positions], part.items.difficulty[positions]
-        precision = wide_precision(part)
-        fit = map_abilities(answers_of(modelled, own), *items, prior_precision=precision)
-        none.append(none_evidence(answers, fit.ability, fit.covariance, *items, precision))
-        likelihood.append(copy_log_likelihood(answers, relatives))
-        likelihood[-1][np.arange(len(own)), own] = -np.inf
-        chance = response_probabilities(fit.ability, *items)
-        rest.append(np.nan_to_num(answers - chance))
-    share = learn_share(np.concatenate(likelihood), np.concatenate(none), relatives.prior)
+        likely = likely_abilities(part, answers_of(modelled, own), positions)
+        found.append(kin_evidence(part, relatives, answers, positions, likely, exclude=own))
+        rest.append(unexplained(part, answers, positions, likely))
+    likelihood, none = (np.concatenate(values) for values in zip(*found, strict=True))
+    share = learn_share(likelihood, none, relatives.prior)
     share /= share + NEWER * (1.0 - share)
     tuning = tuning._replace(share=share)
-    del likelihood
+    del likelihood, found
     # Without and with relatives.
     found = [parts_of(0.0), parts_of(share)]
     usual = np.empty((2, n_scenarios))

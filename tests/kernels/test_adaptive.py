@@ -6,15 +6,8 @@ from scipy.special import expit
 
 from sklearn_irt.kernels import adaptive
 from sklearn_irt.kernels.adaptive import Posterior, make_bank
-from sklearn_irt.kernels.estimates import (
-    Benchmark,
-    Settings,
-    Training,
-    Tuning,
-    copy_noise,
-    estimate,
-    wide_precision,
-)
+from sklearn_irt.kernels.benchmark import Benchmark, Training, copy_noise, wide_precision
+from sklearn_irt.kernels.estimates import Settings, Tuning, estimate
 from sklearn_irt.kernels.logistic import ItemModel, map_abilities
 from sklearn_irt.kernels.relatives import CLIP, DISTANCES
 

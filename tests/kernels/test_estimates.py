@@ -8,19 +8,16 @@ from scipy.special import expit
 
 from sklearn_irt.kernels import estimates as module
 from sklearn_irt.kernels import relatives as relatives_module
-from sklearn_irt.kernels.estimates import (
+from sklearn_irt.kernels.benchmark import (
     Benchmark,
-    Settings,
     Training,
-    Tuning,
     copy_noise,
-    estimate,
     find_kin,
-    ingredients,
     relatives_at,
     unexplained,
     wide_precision,
 )
+from sklearn_irt.kernels.estimates import Settings, Tuning, estimate, ingredients
 from sklearn_irt.kernels.logistic import ItemModel, map_abilities
 from sklearn_irt.kernels.mixing import paper_mixing
 from sklearn_irt.kernels.scores import scenario_scores
@@ -493,10 +490,11 @@ def test_noise_of_copies_is_that_of_the_loops(missing):
 
 def test_unexplained_is_the_answer_less_its_probability():
     case = Case(seed=16)
-    found = unexplained(case.benchmark, case.answers, case.answers, case.anchors)
     a, b = case.items.discrimination[case.anchors], case.items.difficulty[case.anchors]
     precision = wide_precision(case.benchmark)
-    theta = map_abilities(case.answers, a, b, prior_precision=precision).ability
+    likely = map_abilities(case.answers, a, b, prior_precision=precision)
+    found = unexplained(case.benchmark, case.answers, case.anchors, likely)
+    theta = likely.ability
     missing = np.isnan(case.answers)
     np.testing.assert_array_equal(found[missing], 0.0)
     expected = case.answers - expit(theta @ a.T - b)

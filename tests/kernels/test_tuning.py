@@ -6,14 +6,8 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from sklearn_irt.kernels import tuning as module
-from sklearn_irt.kernels.estimates import (
-    Benchmark,
-    Settings,
-    Training,
-    Tuning,
-    copy_noise,
-    estimate,
-)
+from sklearn_irt.kernels.benchmark import Benchmark, Training, copy_noise
+from sklearn_irt.kernels.estimates import Settings, Tuning, estimate
 from sklearn_irt.kernels.logistic import ItemModel, map_abilities
 from sklearn_irt.kernels.mixing import robust_mixing
 from sklearn_irt.kernels.tuning import KINDS, HeldOut, tune
