@@ -11,15 +11,15 @@ import json
 import math
 import os
 import re
-import shutil
 import struct
-import uuid
 import zipfile
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.lib import format as npy
+
+from sklearn_irt._atomic import replace_atomically
 
 __all__ = ["BenchmarkFileError", "read_benchmark_file", "write_benchmark_file"]
 
@@ -105,7 +105,7 @@ def write_benchmark_file(
         data = _to_bytes(arrays, meta)
     except BenchmarkFileError as error:
         raise BenchmarkFileError(f"{path}: {error}.") from None
-    _replace_atomically(target, data)
+    replace_atomically(target, data)
     return path
 
 
@@ -217,22 +217,6 @@ def _zip(members: dict[str, bytes], compression: int) -> bytes:
             info.create_system, info.external_attr = 3, 0o100644 << 16
             archive.writestr(info, members[name], compress_type=compression)
     return buffer.getvalue()
-
-
-def _replace_atomically(target: Path, data: bytes) -> None:
-    temporary = target.with_name(f".sklearn-irt-{uuid.uuid4().hex}.tmp")
-    try:
-        # mkstemp would give the file 0600 whatever the umask.
-        with open(temporary, "xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        if target.exists():
-            shutil.copymode(target, temporary)
-        os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def _is_bomb(total: int, file_size: int) -> bool:

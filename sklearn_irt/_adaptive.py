@@ -1,15 +1,12 @@
 """AdaptiveSession: ask a new model the items that say most about its score, one after the other."""
 
 import copy
-import hashlib
-import json
 import os
-import uuid
 import warnings
 from collections.abc import Hashable, Mapping
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,10 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_irt._costs import read_costs
 from sklearn_irt._gpirt import GPIRTEstimator
-from sklearn_irt._responses import ROUNDING, as_numbers, describe_cell, to_unit
+from sklearn_irt._responses import ROUNDING
+from sklearn_irt._session_file import fingerprint, read_session, write_session
 from sklearn_irt.kernels.adaptive import Bank, Posterior, make_bank
 
-FORMAT, FORMAT_VERSION = "sklearn-irt-session", 1
 # So many answers of at most 1 on a scale up to 10 or more are taken for shares of it.
 N_SUSPICIOUS, WIDE_SCALE = 5, 10.0
 
@@ -263,7 +260,7 @@ class AdaptiveSession:
 
     def _running(self) -> tuple[float, float]:
         """The score and its standard error, in the unit of the responses."""
-        return _figures(self._estimator, self._factor, self._posterior)
+        return figures_of(self._estimator, self._factor, self._posterior)
 
     def estimate(self, coverage: float = 0.9) -> pd.DataFrame:
         """Estimate the model's score from its answers so far.
@@ -286,7 +283,7 @@ class AdaptiveSession:
         scores = np.array(list(answered.values()), dtype=float)
         answers = ((scores - bounds.low) / bounds.width).clip(0.0, 1.0)
         positions = np.array(list(answered), dtype=int)
-        final = _final(answers, positions)
+        final = as_asked(answers, positions)
         table = self._estimator._table(*final, None, coverage)
         return table if self.scenario is None else table.loc[[self.scenario]]
 
@@ -346,18 +343,14 @@ class AdaptiveSession:
             for position, (score, asked) in self._told.items()
         ]
         document = {
-            "format": FORMAT,
-            "format_version": FORMAT_VERSION,
-            "fingerprint": _fingerprint(self._estimator, self._names),
+            "fingerprint": fingerprint(self._estimator, self._names),
             "scenario": self.scenario,
             "costs": None if self._costs is None else self._costs.tolist(),
             "budget": None if self.budget is None else float(self.budget),
             "history": history,
             "pending": [self._name(position) for position in self._pending],
         }
-        text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)
-        _replace_atomically(Path(path), text.encode())
-        return Path(path)
+        return write_session(path, document)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], source: Any) -> "AdaptiveSession":
@@ -380,19 +373,9 @@ class AdaptiveSession:
             Where the file is no session, is damaged, or was begun with another benchmark or
             another fit of it.
         """
-        try:
-            document = json.loads(Path(path).read_bytes().decode())
-        except ValueError:
-            document = None
-        if not isinstance(document, dict) or document.get("format") != FORMAT:
-            raise ValueError(f"{path} is no session that AdaptiveSession.save wrote")
-        if document.get("format_version") != FORMAT_VERSION:
-            raise ValueError(
-                f"{path} has the format version {document.get('format_version')!r}, not "
-                f"{FORMAT_VERSION}; upgrade sklearn-irt"
-            )
+        document = read_session(path)
         estimator, names = _read_source(source)
-        if document.get("fingerprint") != _fingerprint(_predicting(estimator), names):
+        if document.get("fingerprint") != fingerprint(_predicting(estimator), names):
             raise ValueError(
                 f"{path} was begun with another benchmark, another fit of it, or other parameters; "
                 "give the source that it was begun with"
@@ -451,109 +434,6 @@ class AdaptiveSession:
         return f"<AdaptiveSession{of}: {self.n_asked} answers, score {score:.4g} ± {std:.2g}>"
 
 
-class AdaptiveSimulation(NamedTuple):
-    """Sessions of models whose responses are known, see `simulate_adaptive`.
-
-    Attributes
-    ----------
-    items : ndarray of shape (n_models, k), int
-        Positions of the items in the order of asking; -1 where no more could be asked.
-    score, std : ndarray of shape (n_models, k)
-        Running estimate and standard error after each answer, NaN where no more could be asked.
-    final_score, final_std : ndarray of shape (n_models,)
-        Of `AdaptiveSession.estimate` after all answers.
-    """
-
-    items: np.ndarray
-    score: np.ndarray
-    std: np.ndarray
-    final_score: np.ndarray
-    final_std: np.ndarray
-
-
-def simulate_adaptive(
-    estimator: Any,
-    X: Any,
-    k: int,
-    *,
-    scenario: str | None = None,
-    costs: Any = None,
-    budget: float | None = None,
-) -> AdaptiveSimulation:
-    """Ask models whose responses are known up to `k` items each, as `AdaptiveSession` would.
-
-    The models share one copy of the benchmark, and one is simulated after the other.
-
-    Parameters
-    ----------
-    estimator : GPIRTEstimator, Pipeline or TinyBenchmark
-        Fitted.
-    X : array-like of shape (n_models, n_items)
-        Responses to all items of the benchmark; those that are NaN are never asked. A DataFrame's
-        columns are matched by name where the estimator knows names.
-    k : int
-        Answers per model.
-    scenario : str, default=None
-        As in `AdaptiveSession`.
-    costs : array-like of shape (n_items,), default=None
-        As in `AdaptiveSession`.
-    budget : float, default=None
-        As in `AdaptiveSession`, per model.
-
-    Returns
-    -------
-    AdaptiveSimulation
-        In the unit of the responses.
-
-    Examples
-    --------
-    >>> from sklearn_irt import GPIRTEstimator, simulate_adaptive
-    >>> from sklearn_irt.datasets import make_responses
-    >>> data = make_responses(n_models=80, n_items=300, random_state=0)
-    >>> estimator = GPIRTEstimator(random_state=0).fit(data.responses[:60])
-    >>> found = simulate_adaptive(estimator, data.responses[60:], 20)
-    >>> found.items.shape, bool(abs(found.final_score - data.scores[60:]).mean() < 0.08)
-    ((20, 20), True)
-    """
-    first = AdaptiveSession(estimator, scenario, costs=costs, budget=budget)
-    fitted, bank = first._estimator, first._bank
-    if not isinstance(k, Integral) or isinstance(k, bool) or not 1 <= k <= len(bank.positions):
-        raise ValueError(
-            f"k must be an integer from 1 to the number of items, {len(bank.positions)}, got {k!r}"
-        )
-    unit = _read_all(first, X)
-    item_costs = None if first._costs is None else first._costs[bank.positions]
-    shape = len(unit), int(k)
-    items, score, std = np.full(shape, -1), np.full(shape, np.nan), np.full(shape, np.nan)
-    final_score, final_std = np.empty(len(unit)), np.empty(len(unit))
-    for row, answers in enumerate(unit):
-        posterior = first._posterior.copy()
-        allowed = ~np.isnan(answers[bank.positions])
-        left = np.inf if budget is None else float(budget)
-        for step in range(k):
-            chosen = posterior.pick(1, allowed, item_costs, left)
-            if not chosen:
-                break
-            allowed[chosen[0]] = False
-            left -= 0.0 if item_costs is None else item_costs[chosen[0]]
-            position = int(bank.positions[chosen[0]])
-            answer = answers[position]
-            modelled = fitted.irt_._modelled(np.array([[answer]]), np.array([position]))
-            posterior.update(position, float(answer), float(modelled[0, 0]))
-            items[row, step] = position
-            score[row, step], std[row, step] = _figures(fitted, first._factor, posterior)
-        asked = items[row][items[row] >= 0]
-        found = fitted._estimates_at(*_final(answers[asked], asked))
-        if scenario is None:
-            final, error = found.overall_scores["pirt"], found.overall_stds["pirt"]
-        else:
-            number = fitted.scenarios_.index(scenario)
-            final, error = found.scores["pirt"][:, number], found.stds["pirt"][:, number]
-        final_score[row] = fitted._in_unit(final)[0]
-        final_std[row] = fitted._bounds.width * error[0]
-    return AdaptiveSimulation(items, score, std, final_score, final_std)
-
-
 def _read_source(source: Any) -> tuple[GPIRTEstimator, list | None]:
     """The fitted estimator and the ids of the items, if they have any."""
     names = None
@@ -601,13 +481,13 @@ def _factor(estimator: GPIRTEstimator, scenario: int | None) -> float:
     return float(factors[-1 if scenario is None else scenario])
 
 
-def _figures(estimator, factor: float, posterior: Posterior) -> tuple[float, float]:
+def figures_of(estimator, factor: float, posterior: Posterior) -> tuple[float, float]:
     """Running score and standard error, in the unit of the responses."""
     score = float(estimator._in_unit(posterior.mean))
     return score, float(estimator._bounds.width * factor * posterior.std)
 
 
-def _final(answers: np.ndarray, positions: np.ndarray) -> tuple:
+def as_asked(answers: np.ndarray, positions: np.ndarray) -> tuple:
     """One model's answers in [0, 1] as the estimator takes them: answers, positions, weights."""
     if not len(positions):
         answers, positions = np.array([np.nan]), np.array([0])
@@ -649,74 +529,3 @@ def _score(item: Any, score: Any) -> float:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def _read_all(session: AdaptiveSession, X: Any) -> np.ndarray:
-    """Responses to all items on the scale of [0, 1], columns in the order of the benchmark."""
-    names, n_items = session._names, len(session._bank.place)
-    if isinstance(X, pd.DataFrame) and names is not None:
-        X = X.set_axis([str(name) for name in X.columns], axis=1)
-        missing = [name for name in names if name not in X.columns]
-        if missing:
-            raise ValueError(
-                f"X has no column for {len(missing)} of the {n_items} items, the first is "
-                f"{missing[0]!r}; give NaN for what cannot be asked"
-            )
-        X = X[names]
-    values = np.asarray(as_numbers(X), dtype=float)
-    if values.ndim != 2 or values.shape[1] != n_items:
-        raise ValueError(
-            f"X has shape {values.shape}, but must have one column for each of the {n_items} items "
-            "of the benchmark, not only the anchors"
-        )
-    if np.isinf(values).any():
-        row, column = np.argwhere(np.isinf(values))[0]
-        raise ValueError(f"X is infinite at {describe_cell(X, row, column)}")
-    return to_unit(values, session._estimator._bounds, X)
-
-
-def _fingerprint(estimator: GPIRTEstimator, names: list | None) -> str:
-    """Hash of all that the choice of items and the estimates depend on."""
-    irt = estimator.irt_
-    thresholds = np.empty(0) if irt.thresholds_ is None else irt.thresholds_
-    about = [
-        names,
-        list(estimator.scenarios_),
-        [float(estimator._bounds.low), float(estimator._bounds.high)],
-        estimator._relative_share(),
-        estimator.ability,
-        estimator.aggregate,
-    ]
-    digest = hashlib.sha256(json.dumps(about).encode())
-    for array in (
-        irt.discrimination_,
-        irt.difficulty_,
-        irt.prior_precision_,
-        thresholds,
-        estimator.item_weights_,
-        estimator._scenarios.index,
-        estimator.anchors_,
-        estimator.training_abilities_,
-        estimator.training_responses_,
-        estimator.training_scores_,
-        estimator.training_noise_,
-        estimator.calibration_,
-    ):
-        array = np.ascontiguousarray(array, dtype="<f8")
-        digest.update(repr(array.shape).encode())
-        digest.update(array)
-    return digest.hexdigest()
-
-
-def _replace_atomically(path: Path, data: bytes) -> None:
-    target = Path(os.path.realpath(path))  # a link is followed, as open() would
-    temporary = target.with_name(f".sklearn-irt-{uuid.uuid4().hex}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

@@ -27,7 +27,13 @@ from sklearn_irt._reports import (
     relatives_table,
     table_of,
 )
-from sklearn_irt._responses import as_numbers, model_names, read_range, read_responses, to_unit
+from sklearn_irt._responses import (
+    model_names,
+    read_all_items,
+    read_range,
+    read_responses,
+    to_unit,
+)
 from sklearn_irt._scenarios import OVERALL, read_scenarios
 from sklearn_irt._state import unchanged_on_error
 from sklearn_irt.kernels.benchmark import (
@@ -797,7 +803,9 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
             Where the width, a value or a name does not fit; nothing is added then.
         """
         check_is_fitted(self)
-        values = self._read_full(responses)
+        values = read_all_items(
+            responses, len(self.item_weights_), self._item_names, self._bounds, "responses"
+        )
         if names is None:
             names = model_names(responses, len(values))
             if not isinstance(responses, pd.DataFrame):
@@ -823,29 +831,6 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         ):
             setattr(self, attribute, np.concatenate([getattr(self, attribute), more]))
         return self
-
-    def _read_full(self, responses: Any) -> np.ndarray:
-        """Responses to all items, in [0, 1]."""
-        n_items = len(self.item_weights_)
-        table = as_numbers(responses)
-        if isinstance(table, pd.DataFrame) and self._item_names is not None:
-            known = {str(name): i for i, name in enumerate(self._item_names)}
-            values = np.full((len(table), n_items), np.nan)
-            for column in table.columns:
-                if str(column) not in known:
-                    raise ValueError(f"responses have the item {column!r}, which is not known here")
-                values[:, known[str(column)]] = table[column]
-        else:
-            values = np.asarray(table, dtype=float)
-            if values.ndim != 2 or values.shape[1] != n_items:
-                raise ValueError(
-                    f"responses have shape {values.shape}, but the benchmark has {n_items} items: "
-                    "give one column per item, NaN where not asked"
-                )
-        if np.isinf(values).any():
-            row, column = np.argwhere(np.isinf(values))[0]
-            raise ValueError(f"responses are infinite at row {row} and column {column}")
-        return to_unit(values, self._bounds, responses)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -264,3 +264,51 @@ def to_unit(values: np.ndarray, bounds: ResponseRange, X: Any) -> np.ndarray:
     if bounds.low == 0.0 and bounds.high == 1.0:
         return values
     return (values - values.dtype.type(bounds.low)) / values.dtype.type(bounds.width)
+
+
+def read_all_items(
+    X: Any, n_items: int, item_names: Any, bounds: ResponseRange, called: str
+) -> np.ndarray:
+    """Responses of models to all items of a benchmark, whatever is fitted on them.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_models, n_items)
+        NaN where not asked. A DataFrame's columns are matched by item name where there are names,
+        and may be some of the items.
+    n_items : int
+    item_names : sequence of str, or None
+    bounds : ResponseRange
+    called : str
+        What the caller calls X, for messages.
+
+    Returns
+    -------
+    ndarray of shape (n_models, n_items)
+        On the scale of [0, 1].
+
+    Raises
+    ------
+    ValueError
+        Naming an item that is not known, the shape that was expected, or the cell that is
+        infinite or outside the range.
+    """
+    table = as_numbers(X)
+    if isinstance(table, pd.DataFrame) and item_names is not None:
+        known = {str(name): i for i, name in enumerate(item_names)}
+        for column in table.columns:
+            if str(column) not in known:
+                raise ValueError(f"{called} has the item {column!r}, which is not known here")
+        values = np.full((len(table), n_items), np.nan)
+        values[:, [known[str(column)] for column in table.columns]] = table
+    else:
+        values = np.asarray(table, dtype=float)
+        if values.ndim != 2 or values.shape[1] != n_items:
+            raise ValueError(
+                f"{called} has shape {values.shape}, but the benchmark has {n_items} items: give "
+                f"one column for each of the {n_items} items, NaN where not asked"
+            )
+    if np.isinf(values).any():
+        row, column = np.argwhere(np.isinf(values))[0]
+        raise ValueError(f"{called} is infinite at {describe_cell(X, row, column)}")
+    return to_unit(values, bounds, X)
