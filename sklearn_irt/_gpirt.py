@@ -16,7 +16,6 @@ from sklearn_irt._context import AnchorContext, context_of
 from sklearn_irt._irt import (
     IRTRegressor,
     check_ignored_target,
-    fit_scenarios,
     warn_if_bounded,
 )
 from sklearn_irt._reports import (
@@ -30,12 +29,12 @@ from sklearn_irt._reports import (
 from sklearn_irt._responses import (
     model_names,
     read_all_items,
-    read_range,
     read_responses,
     to_unit,
 )
-from sklearn_irt._scenarios import OVERALL, read_scenarios
+from sklearn_irt._scenarios import OVERALL
 from sklearn_irt._state import unchanged_on_error
+from sklearn_irt._training import check_context, held_out_fits, warn_if_lost, whole_benchmark
 from sklearn_irt.kernels.benchmark import (
     Benchmark,
     Training,
@@ -47,37 +46,11 @@ from sklearn_irt.kernels.benchmark import (
 )
 from sklearn_irt.kernels.estimates import Estimates, Settings, Tuning, estimate
 from sklearn_irt.kernels.logistic import ItemModel
-from sklearn_irt.kernels.mixing import paper_mixing, prediction_bias, response_variance
+from sklearn_irt.kernels.mixing import paper_mixing, response_variance
 from sklearn_irt.kernels.pairing import paired_std, row_alikeness
 from sklearn_irt.kernels.relatives import twins
 from sklearn_irt.kernels.tuning import KINDS, HeldOut, tune
 from sklearn_irt.metrics import mean_win_rate, win_rate_error
-
-# From so many training models on, two halves are enough to judge by; below, more folds.
-TWO_HALVES, MAX_FOLDS = 60, 5
-# Rounds of a fold's fit: more change its predictions by less than the folds differ.
-FOLD_ROUNDS = 60
-
-
-def _cached_held_out(
-    modelled, responses, weights, index, strata, n_dims, abilities, max_iter, tol, ability, seed
-) -> tuple[np.ndarray, list[ItemModel], np.ndarray]:
-    """The paper's bias, and fits without each fold of the models; arrays only, to be cached."""
-
-    def fit(part: np.ndarray, rounds: int = max_iter) -> ItemModel:
-        return fit_scenarios(part, index, n_dims, abilities, rounds, tol, seed, strata=strata)[0]
-
-    rng = np.random.RandomState(seed)
-    bias, half, test = prediction_bias(modelled, weights, fit, rng, ability, truth=responses)
-    n_models = len(modelled)
-    if n_models >= TWO_HALVES:  # the half that the bias needs is one of two folds
-        fold = np.zeros(n_models, dtype=int)
-        fold[test] = 1
-        return bias, [fit(modelled[test]), half], fold
-    n_folds = n_models if n_models <= MAX_FOLDS else MAX_FOLDS
-    fold = rng.permutation(n_models) % n_folds
-    rounds = min(max_iter, FOLD_ROUNDS)
-    return bias, [fit(modelled[fold != f], rounds) for f in range(n_folds)], fold
 
 
 class GPIRTEstimator(RegressorMixin, BaseEstimator):
@@ -251,17 +224,23 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         values = read_responses(self, X, reset=True)
         y = check_ignored_target(y, len(values))
         if context is None:
-            context = self._whole_benchmark(values, X)
-            self._warn_if_lost(context, y)
+            names = getattr(self, "feature_names_in_", None)
+            context = whole_benchmark(values, X, self.scenarios, self.response_range, names)
+            warn_if_lost(context, y)
         else:
-            self._check_context(context, values, X)
+            for name in ("scenarios", "response_range"):
+                if getattr(self, name) is not None:
+                    raise ValueError(
+                        f"{name} belongs to the AnchorSelector, from which GPIRTEstimator gets it"
+                    )
+            check_context(context, values, X)
         rng = check_random_state(self.random_state)
         seed = rng.randint(2**31 - 1)
         scenarios, responses = context.scenarios, context.responses
         self.irt_ = self._irt_model(context, seed)
         weights = np.zeros((len(scenarios.names), responses.shape[1]))
         weights[scenarios.index, np.arange(responses.shape[1])] = scenarios.weights
-        cached = check_memory(self.memory or self.irt_.memory).cache(_cached_held_out)
+        cached = check_memory(self.memory or self.irt_.memory).cache(held_out_fits)
         modelled = self.irt_._modelled(responses)
         self.bias_, held_out, fold = cached(
             modelled,
@@ -312,66 +291,6 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         self.share_, self.usual_bias_ = tuning.share, tuning.usual_bias
         return self
 
-    def _whole_benchmark(self, values: np.ndarray, X: Any) -> AnchorContext:
-        """The context of a full matrix: every item is an anchor."""
-        bounds = read_range(values, self.response_range, X)
-        scenarios = read_scenarios(
-            self.scenarios, values.shape[1], getattr(self, "feature_names_in_", None)
-        )
-        return AnchorContext(
-            anchors=np.arange(values.shape[1]),
-            weights=scenarios.weights,
-            gain=1.0,
-            scenarios=scenarios,
-            bounds=bounds,
-            irt=IRTRegressor(random_state=0),
-            item_names=getattr(self, "feature_names_in_", None),
-            responses=to_unit(values, bounds, X),
-            models=model_names(X, len(values)),
-        )
-
-    def _warn_if_lost(self, context: AnchorContext, y: np.ndarray | None) -> None:
-        """Warn where y is not the score of X: X is then a part of the benchmark."""
-        if y is None:
-            return
-        weights = context.scenarios.weights / len(context.scenarios.names)
-        complete = ~np.isnan(context.responses).any(axis=1)
-        score = self._in_unit(context.responses[complete] @ weights, context.bounds)
-        if not np.allclose(score, y[complete], rtol=1e-3, atol=1e-3 * context.bounds.width):
-            warnings.warn(
-                "y is not the mean of the columns of X, which are taken as the whole benchmark. "
-                "If X are anchors, their context was lost between AnchorSelector and "
-                "GPIRTEstimator (another step between them, a union, a copy by hand, polars "
-                "output): let GPIRTEstimator follow AnchorSelector directly. Otherwise give "
-                "scenarios, or leave y out",
-                UserWarning,
-                stacklevel=5,
-            )
-
-    def _check_context(self, context: AnchorContext, values: np.ndarray, X: Any) -> None:
-        for name in ("scenarios", "response_range"):
-            if getattr(self, name) is not None:
-                raise ValueError(
-                    f"{name} belongs to the AnchorSelector, from which GPIRTEstimator gets it"
-                )
-        if context.responses is None:
-            raise ValueError(
-                "X is the output of AnchorSelector.transform, which does not carry the training "
-                "models' full responses; use fit_transform, as a Pipeline does"
-            )
-        anchors = context.responses[:, context.anchors]
-        if values.shape != anchors.shape:
-            raise ValueError(
-                f"X has shape {values.shape}, but comes from an AnchorSelector that was fitted on "
-                f"{len(anchors)} models and chose {anchors.shape[1]} anchors; rows or columns were "
-                "taken away between the two: split the models before the Pipeline"
-            )
-        if not np.array_equal(to_unit(values, context.bounds, X), anchors, equal_nan=True):
-            raise ValueError(
-                "X differs from the anchors' responses that AnchorSelector.fit_transform returned; "
-                "rows, columns or values were changed between the two"
-            )
-
     def _irt_model(self, context: AnchorContext, seed: int) -> IRTRegressor:
         """The selector's model where it is fitted and meets the parameters, else a new one."""
         settings = context.irt if self.irt is None else self.irt
@@ -416,9 +335,8 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
             self.bias_, self.variance_, self._gain, self.usual_bias_, self.dispersion_, self.share_
         )
 
-    def _in_unit(self, scores: np.ndarray, bounds: Any = None) -> np.ndarray:
-        bounds = self._bounds if bounds is None else bounds
-        return bounds.low + bounds.width * scores
+    def _in_unit(self, scores: np.ndarray) -> np.ndarray:
+        return self._bounds.low + self._bounds.width * scores
 
     def _read_answers(self, X: Any) -> np.ndarray:
         """Answers to the anchors on the scale of [0, 1]; a DataFrame's are matched by item name."""

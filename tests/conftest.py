@@ -35,3 +35,15 @@ def one_thread():
     """Many small products: threads of BLAS cost more than they bring, the more so in parallel."""
     with threadpool_limits(limits=1, user_api="blas"):
         yield
+
+
+@pytest.fixture
+def message():
+    """The message of the ValueError that a call raises."""
+
+    def message(call, *arguments, **options):
+        with pytest.raises(ValueError) as error:
+            call(*arguments, **options)
+        return str(error.value)
+
+    return message

@@ -34,12 +34,6 @@ def write(tmp_path):
     return write
 
 
-def message(call, *arguments, **options):
-    with pytest.raises(ValueError) as error:
-        call(*arguments, **options)
-    return str(error.value)
-
-
 def test_win_rates_of_the_leaderboard(real_data):
     folder = real_data / "alpaca_eval_2"
     found = pivot(read_alpaca_eval(folder / "results"))
@@ -92,7 +86,7 @@ def test_draws_of_older_judges(write):
     assert provenance(table)["metric"].item() == "win rate"
 
 
-def test_annotators(write, tmp_path):
+def test_annotators(write, tmp_path, message):
     write(annotation("a"))
     write(annotation("a", 1.0, annotator="other"), folder="our-model/other")
     assert message(read_alpaca_eval, tmp_path) == (
@@ -106,7 +100,7 @@ def test_annotators(write, tmp_path):
     assert left_out(table)["what"].tolist() == ["annotations by weighted_judge"]
 
 
-def test_the_same_model_twice(write, tmp_path):
+def test_the_same_model_twice(write, tmp_path, message):
     one, two = write(annotation("a"), folder="a"), write(annotation("a"), folder="b")
     assert message(read_alpaca_eval, tmp_path) == f"{two}: annotations of 'our-model' as in {one}"
 
@@ -128,19 +122,19 @@ def test_the_same_model_twice(write, tmp_path):
         (7, "expected a JSON object, got a number"),
     ],
 )
-def test_bad_entries(write, second, said):
+def test_bad_entries(write, second, said, message):
     path = write(annotation("a"), second)
     assert message(read_alpaca_eval, path) == f"{path}, entry 2: {said.format(path=path)}"
 
 
-def test_no_preference(write):
+def test_no_preference(write, message):
     entry = annotation("a")
     del entry["preference"]
     path = write(entry)
     assert message(read_alpaca_eval, path).startswith(f"{path}, entry 1: no preference; the entry")
 
 
-def test_bad_files(write, tmp_path):
+def test_bad_files(write, tmp_path, message):
     path = write(annotation("a"), annotation("b"))
     text = path.read_text()
     path.write_text(text[:-30])

@@ -37,12 +37,6 @@ def run(tmp_path):
     return write
 
 
-def message(call, *arguments, **options):
-    with pytest.raises(ValueError) as error:
-        call(*arguments, **options)
-    return str(error.value)
-
-
 def test_recorded_runs():
     table = read_helm(RECORDED)
     assert table[["model", "scenario", "subscenario", "item", "score"]].values.tolist() == [
@@ -64,7 +58,7 @@ def test_recorded_runs():
     ]
 
 
-def test_other_split_and_trial():
+def test_other_split_and_trial(message):
     table = read_helm(RECORDED / "europe", split="valid", trial=1)
     assert table["item"].tolist() == ["capitals/europe/id2"]
     said = message(read_helm, RECORDED / "europe", split="train")
@@ -132,7 +126,7 @@ def test_main_metric(run, scenario, metrics, expected):
     assert table["score"].item() == metrics[expected]
 
 
-def test_metric_asked_for(run):
+def test_metric_asked_for(run, message):
     folder = run("gsm:model=a_b", [entry("id1", speed=2.0, taste=1.0)])
     path = folder / "per_instance_stats.json"
     assert read_helm(folder, metric="taste")["score"].tolist() == [1.0]
@@ -166,7 +160,7 @@ def test_splits_by_instances_file(run):
     assert read_helm(folder)["item"].tolist() == ["gsm/id2"]
 
 
-def test_only_valid_instances(run):
+def test_only_valid_instances(run, message):
     folder = run(
         "natural_qa:mode=closedbook,model=a_b", [entry("id1", split="valid", f1_score=0.5)]
     )
@@ -221,12 +215,12 @@ def test_missing_scores(run):
         ([3], "entry 1: expected a JSON object, got a number"),
     ],
 )
-def test_bad_entries(run, entries, said):
+def test_bad_entries(run, entries, said, message):
     folder = run("gsm:model=a_b", entries)
     assert message(read_helm, folder) == f"{folder / 'per_instance_stats.json'}, {said}"
 
 
-def test_bad_files(run, tmp_path):
+def test_bad_files(run, tmp_path, message):
     folder = run("gsm:model=a_b", [entry("id1", exact_match=1)])
     path = folder / "per_instance_stats.json"
     text = path.read_text()
@@ -244,7 +238,7 @@ def test_bad_files(run, tmp_path):
     assert message(read_helm, tmp_path / "empty") == f"{tmp_path / 'empty'}: the folder is empty"
 
 
-def test_runs_without_scores_are_reported(run):
+def test_runs_without_scores_are_reported(run, message):
     folder = run("gsm:model=a_b", {}, file="run_spec.json")
     assert message(read_helm, folder).startswith("no scored run of HELM among ")
     run("mmlu:subject=anatomy,model=a_b", [entry("id1", exact_match=1)])
@@ -253,14 +247,14 @@ def test_runs_without_scores_are_reported(run):
     assert dropped["what"].str.startswith("a run without scores").all()
 
 
-def test_a_run_without_model(run):
+def test_a_run_without_model(run, message):
     folder = run("gsm", [entry("id1", exact_match=1)])
     assert message(read_helm, folder) == (
         f"{folder}: neither the name of the run nor a run_spec.json tells a model"
     )
 
 
-def test_the_same_instances_twice(run):
+def test_the_same_instances_twice(run, message):
     one = run("mmlu:subject=anatomy,method=a,model=a_b", [entry("id1", exact_match=1)])
     two = run("mmlu:subject=anatomy,method=b,model=a_b", [entry("id1", exact_match=1)])
     assert message(read_helm, one.parent) == (
@@ -269,7 +263,7 @@ def test_the_same_instances_twice(run):
     )
 
 
-def test_positions_need_the_same_instances(run):
+def test_positions_need_the_same_instances(run, message):
     name = "mmlu:subject={},model={}".format
     folder = run(name("a", "o_x"), [entry("id1", exact_match=1), entry("id2", exact_match=1)])
     run(name("b", "o_x"), [entry("id1", exact_match=1)])
@@ -289,7 +283,7 @@ def test_positions_need_the_same_instances(run):
     assert message(read_helm, folder, ids="x").startswith("ids must be")
 
 
-def test_one_name(run):
+def test_one_name(run, message):
     folder = run("gsm:model=a_b", [entry("id1", exact_match=1)])
     assert read_helm(folder, model="ours")["model"].tolist() == ["ours"]
     run("gsm:model=a_c", [entry("id1", exact_match=1)])

@@ -47,12 +47,6 @@ def archive(path, members, compression=zipfile.ZIP_DEFLATED):
     return path
 
 
-def message(call, *arguments, **options):
-    with pytest.raises(ValueError) as error:
-        call(*arguments, **options)
-    return str(error.value)
-
-
 def scores(table, task):
     rows = table[table["scenario"] == task]
     return {
@@ -112,7 +106,7 @@ def test_without_zstandard(monkeypatch):
 
 
 @needs_zstandard
-def test_damaged_zstandard(tmp_path):
+def test_damaged_zstandard(tmp_path, message):
     path = tmp_path / "log.eval"
     data = bytearray(next(NEW.glob("*capitals-partial*")).read_bytes())
     with zipfile.ZipFile(next(NEW.glob("*capitals-partial*"))) as whole:
@@ -124,7 +118,7 @@ def test_damaged_zstandard(tmp_path):
     assert said.startswith(f"{path}") and "summaries.json is damaged" in said
 
 
-def test_scorers():
+def test_scorers(message):
     path = next(OLD.glob("*twice*"))
     listed = "['includes', 'length']"
     assert message(read_inspect, path) == f"{path}: several scorers, give scorer= one of {listed}"
@@ -137,7 +131,7 @@ def test_scorers():
     assert scores(table, "capitals_twice")["fr"] == pytest.approx(0.05)
 
 
-def test_epochs(log):
+def test_epochs(log, message):
     path = log(sample("a", "C", 1), sample("b", "C", 1), sample("a", "I", 2), sample("b", None, 2))
     table = read_inspect(path)
     assert scores(table, "ours") == {"a": 0.5, "b": 1.0}
@@ -173,7 +167,7 @@ def test_values(log, value, expected):
     np.testing.assert_array_equal(table["score"], [expected])
 
 
-def test_several_values_of_a_scorer(log):
+def test_several_values_of_a_scorer(log, message):
     path = log(sample("a", {"fluent": 1, "right": "I"}))
     assert message(read_inspect, path) == (
         f"{path}: several scorers, give scorer= one of ['match:fluent', 'match:right']"
@@ -206,7 +200,7 @@ def test_unfinished_log(log, tmp_path):
 
 
 @pytest.mark.parametrize("summaries", [{}, [1], "x"])
-def test_summaries_that_are_none(tmp_path, summaries):
+def test_summaries_that_are_none(tmp_path, summaries, message):
     header = {key: content()[key] for key in ("version", "status", "eval")}
     path = tmp_path / "log.eval"
     archive(path, {"header.json": header, "summaries.json": summaries})
@@ -257,12 +251,12 @@ def test_rename_and_model(log):
         ([], ": the log has no samples; its status is 'success'"),
     ],
 )
-def test_bad_samples(log, samples, said):
+def test_bad_samples(log, samples, said, message):
     path = log(*samples)
     assert message(read_inspect, path) == f"{path}{said}"
 
 
-def test_bad_files(tmp_path):
+def test_bad_files(tmp_path, message):
     path = tmp_path / "log.eval"
     whole = next(OLD.glob("*partial*")).read_bytes()
     for data in (b"", b"hello", whole[:-200]):
@@ -282,7 +276,7 @@ def test_bad_files(tmp_path):
     assert message(read_inspect, tmp_path).startswith("no log of Inspect among ")
 
 
-def test_damaged_member(tmp_path):
+def test_damaged_member(tmp_path, message):
     whole = next(OLD.glob("*partial*"))
     data = bytearray(whole.read_bytes())
     with zipfile.ZipFile(whole) as file:

@@ -35,12 +35,6 @@ def log(tmp_path):
     return write
 
 
-def message(call, *arguments, **options):
-    with pytest.raises(ValueError) as error:
-        call(*arguments, **options)
-    return str(error.value)
-
-
 def test_folder_with_models_and_dates():
     table = read_lm_eval(NEW, filter="strict-match")
     assert table.columns.tolist() == ["model", "scenario", "subscenario", "item", "score"]
@@ -140,7 +134,7 @@ def test_one_answer_per_item_by_the_filter_asked_for(source, name, right):
 
 
 @pytest.mark.parametrize("source", [NEW, OLD])
-def test_filters_are_listed(source):
+def test_filters_are_listed(source, message):
     listed = "give filter= one of ['strict-match', 'flexible-extract']"
     said = message(read_lm_eval, source)
     assert said.endswith(f"every document is logged once for each of several filters, {listed}")
@@ -148,7 +142,7 @@ def test_filters_are_listed(source):
     assert said.endswith("no filter 'strict'; there are ['strict-match', 'flexible-extract']")
 
 
-def test_a_filter_that_is_not_there(log):
+def test_a_filter_that_is_not_there(log, message):
     path = log(line(0, acc=1.0, filter="remove_whitespace"))
     assert message(read_lm_eval, path, filter="strict-match") == (
         f"{path}: no filter 'strict-match'; there are ['remove_whitespace']"
@@ -174,7 +168,7 @@ def test_old_layout():
     assert table["score"].tolist()[:4] == [1.0, 1.0, 0.0, 1.0]
 
 
-def test_old_layout_without_results(tmp_path):
+def test_old_layout_without_results(tmp_path, message):
     name = "pretrained__our-org__first_capitals_choice.jsonl"
     path = Path(shutil.copy(OLD / name, tmp_path / name))
     assert message(read_lm_eval, path) == (
@@ -185,7 +179,7 @@ def test_old_layout_without_results(tmp_path):
     assert set(table["model"]) == {"ours"} and len(table) == 4
 
 
-def test_two_filters_that_nothing_names(tmp_path):
+def test_two_filters_that_nothing_names(tmp_path, message):
     name = "pretrained__our-org__first_capitals_text.jsonl"
     path = Path(shutil.copy(OLD / name, tmp_path / name))
     assert message(read_lm_eval, path, task="capitals_text", model="ours") == (
@@ -206,7 +200,7 @@ def test_all_runs():
     assert not pivot(table).dropped["what"].str.contains("earlier").any()
 
 
-def test_two_files_of_one_date(log):
+def test_two_files_of_one_date(log, message):
     first, second = log(line(0, acc=1)), log(line(0, acc=0), folder="other/our__model")
     assert message(read_lm_eval, [first, second]) == (
         f"{second}: the task 'arc' of the model 'our/model' as in {first}, both of "
@@ -247,7 +241,7 @@ def test_ids_are_those_of_the_bundled_benchmarks(log):
     assert figures["answered"].tolist() == [1172]
 
 
-def test_rename(log):
+def test_rename(log, message):
     path = log(
         line(7, prompt_level_strict_acc=True, inst_level_strict_acc=[True]),
         task="leaderboard_ifeval",
@@ -259,7 +253,7 @@ def test_rename(log):
     )
 
 
-def test_metrics(log):
+def test_metrics(log, message):
     path = log(line(0, acc=0, acc_norm=1.0, metrics=["acc", "acc_norm"], speed=3))
     assert read_lm_eval(path)["score"].tolist() == [1.0]
     assert read_lm_eval(path, metric="acc")["score"].tolist() == [0.0]
@@ -297,7 +291,7 @@ def test_model_by_the_arguments_or_the_folder(log, arguments, model):
     assert read_lm_eval(path)["model"].tolist() == [model]
 
 
-def test_results_of_several_models(log):
+def test_results_of_several_models(log, message):
     path = log(line(0, acc=1))
     for model in "ab":
         results = {"results": {}, "configs": {"arc": {}}, "model_name": model}
@@ -343,7 +337,7 @@ def test_a_log_without_date(log):
     assert provenance(table)["date"].tolist() == [None]
 
 
-def test_broken_results_file(log):
+def test_broken_results_file(log, message):
     path = log(line(0, acc=1))
     results = path.parent / "results_2025-01-31T12-00-00.5.json"
     results.write_text('{"results": {')
@@ -352,7 +346,7 @@ def test_broken_results_file(log):
     assert read_lm_eval(path)["model"].tolist() == ["our/model"]
 
 
-def test_one_name_for_several_models():
+def test_one_name_for_several_models(message):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         table = read_lm_eval(NEW / "our-org__first", filter="strict-match", model="mine")
@@ -390,14 +384,14 @@ def test_nan_and_null_scores_are_kept_and_reported(log):
         (["hello"], "line 1: not JSON: *"),
     ],
 )
-def test_bad_lines(log, lines, said):
+def test_bad_lines(log, lines, said, message):
     path = log(*lines)
     start, _, end = said.partition("*")
     found = message(read_lm_eval, path)
     assert found.startswith(f"{path}, {start}") and found.endswith(end), found
 
 
-def test_empty_file_and_folder(log, tmp_path):
+def test_empty_file_and_folder(log, tmp_path, message):
     path = log()
     assert message(read_lm_eval, path) == f"{path}: the file is empty"
     (tmp_path / "empty").mkdir()
@@ -406,7 +400,7 @@ def test_empty_file_and_folder(log, tmp_path):
         read_lm_eval(tmp_path / "absent")
 
 
-def test_no_sample_log(tmp_path):
+def test_no_sample_log(tmp_path, message):
     (tmp_path / "notes.txt").write_text("hello")
     assert message(read_lm_eval, tmp_path) == (
         f"no sample log of lm-evaluation-harness among {tmp_path / 'notes.txt'}: expected "

@@ -16,12 +16,6 @@ def tidy(*rows, **provenance):
     return table.table()
 
 
-def message(*arguments, **options):
-    with pytest.raises(ValueError) as error:
-        pivot(*arguments, **options)
-    return str(error.value)
-
-
 def test_matrix_items_and_gaps():
     table = tidy(
         ("b", "x", ["x/1", "x/2"], [1.0, np.nan]),
@@ -70,9 +64,9 @@ def test_a_table_of_ones_own():
 @pytest.mark.parametrize(
     ("duplicates", "expected"), [("mean", 0.75), ("first", 0.5), ("last", 1.0)]
 )
-def test_duplicates(duplicates, expected):
+def test_duplicates(duplicates, expected, message):
     table = tidy(("a", "x", ["q", "r", "q"], [0.5, 0.25, 1.0]), ("b", "x", ["q"], [0.0]))
-    assert message(table) == (
+    assert message(pivot, table) == (
         "the model 'a' answers the item 'q' more than once; give duplicates=\"mean\", \"first\" "
         'or "last"'
     )
@@ -95,19 +89,19 @@ def test_conflicting_metrics_are_told():
     assert len(found.conflicts) == 1 and f"conflict: {found.conflicts[0]}" in found.report()
 
 
-def test_bad_tables():
+def test_bad_tables(message):
     good = tidy(("a", "x", ["q"], [1.0]))
-    assert message(good.drop(columns="score")).startswith("the table has no column 'score'")
-    assert message(good.assign(model=None)) == "row 0 of the table has no model"
+    assert message(pivot, good.drop(columns="score")).startswith("the table has no column 'score'")
+    assert message(pivot, good.assign(model=None)) == "row 0 of the table has no model"
     said = "the score of the model 'a' on the item 'q' is "
-    assert message(good.assign(score="x")) == f"{said}'x', which is not a finite number"
-    assert message(good.assign(score=np.inf)).endswith("which is not a finite number")
-    assert message(good.iloc[:0]) == "the table has no answers"
-    assert message([]) == "the table has no answers"
-    assert message(good, duplicates="x").startswith("duplicates must be")
+    assert message(pivot, good.assign(score="x")) == f"{said}'x', which is not a finite number"
+    assert message(pivot, good.assign(score=np.inf)).endswith("which is not a finite number")
+    assert message(pivot, good.iloc[:0]) == "the table has no answers"
+    assert message(pivot, []) == "the table has no answers"
+    assert message(pivot, good, duplicates="x").startswith("duplicates must be")
     other = tidy(("b", "y", ["q"], [1.0]))
-    assert message([good, other]).startswith("the item 'q' has the scenario 'x' and 'y'; ")
-    assert message([good, other.drop(columns="scenario")]).startswith(
+    assert message(pivot, [good, other]).startswith("the item 'q' has the scenario 'x' and 'y'; ")
+    assert message(pivot, [good, other.drop(columns="scenario")]).startswith(
         "the item 'q' has the scenario 'x' and none; "
     )
 

@@ -25,12 +25,6 @@ def write(tmp_path):
     return write
 
 
-def message(call, *arguments, **options):
-    with pytest.raises(ValueError) as error:
-        call(*arguments, **options)
-    return str(error.value)
-
-
 def as_jsonl(text):
     header, *rows = [line.split(",") for line in text.splitlines()]
     return "".join(json.dumps(dict(zip(header, row, strict=True))) + "\n" for row in rows)
@@ -63,7 +57,7 @@ def test_formats(write, text, name, encode):
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_parquet(tmp_path, named):
+def test_parquet(tmp_path, named, message):
     pytest.importorskip("pyarrow", exc_type=ImportError)
     frame = pd.DataFrame(RESPONSES, ["m1", "m2"], ["arc/0", "arc/1"])
     frame.rename_axis("model" if named else None).to_parquet(tmp_path / "wide.parquet")
@@ -98,7 +92,7 @@ def test_back_from_pivot(tmp_path):
     pd.testing.assert_frame_equal(pivot(read_table(tmp_path / "b.csv")).responses, found.responses)
 
 
-def test_long_table_with_labels_and_other_names(write):
+def test_long_table_with_labels_and_other_names(write, message):
     path = write("llm,id,s,scenario,subscenario,note\na,1,0.5,x,y,hm\na,2,1,x,,hm\n")
     columns = {"model": "llm", "item": "id", "score": "s"}
     table = read_table(path, columns=columns)
@@ -126,7 +120,7 @@ def test_scenarios(write):
     assert read_table(path)["scenario"].isna().all()
 
 
-def test_layout(write):
+def test_layout(write, message):
     path = write("item,score,taste\nm1,1,0\n")
     table = read_table(path, layout="wide")
     assert table["item"].tolist() == ["score", "taste"] and set(table["model"]) == {"m1"}
@@ -143,7 +137,7 @@ def test_words_for_no_value_and_truth(write):
     np.testing.assert_array_equal(read_table(path)["score"], [np.nan, np.nan, np.nan, 1, 0])
 
 
-def test_quoted_names_over_lines(write):
+def test_quoted_names_over_lines(write, message):
     path = write('model,item,score\nm,"q, with\n\na line",1\nm,q2,x\n')
     assert message(read_table, path) == f"{path}, line 5: the score is 'x', which is not a number"
 
@@ -183,14 +177,14 @@ def test_quoted_names_over_lines(write):
         (b"model,a\nm,1\nn\xff,1\n", ", line 3: not UTF-8 text: *"),
     ],
 )
-def test_bad_tables(write, text, said):
+def test_bad_tables(write, text, said, message):
     path = write(text)
     found = message(read_table, path)
     start, _, end = f"{path}{said}".partition("*")
     assert found.startswith(start) and found.endswith(end), found
 
 
-def test_bad_json_lines(write):
+def test_bad_json_lines(write, message):
     path = write('{"model": "a", "q": 1}\n\n{"model": "b", "q": "x"}\n', "a.jsonl")
     assert message(read_table, path) == f"{path}, line 3: item 'q' is 'x', which is not a number"
     path = write('{"model": "a", "q": 1}\n{"model": "b", "r": null, "q": true}\n', "a.jsonl")
@@ -199,7 +193,7 @@ def test_bad_json_lines(write):
     assert message(read_table, path).startswith(f"{path}, line 2: not JSON: ")
 
 
-def test_folder(write, tmp_path):
+def test_folder(write, tmp_path, message):
     write("item,score\nq1,1\n", "a.csv")
     write("item,score\nq1,0\n", "b.csv")
     write("hello", "notes.txt")
