@@ -3,6 +3,8 @@
     python examples/accuracy.py --jobs 2
     python examples/accuracy.py --split extrapolation --seeds 1
     python examples/accuracy.py --train 10 --methods design
+    python examples/accuracy.py --without-twins --methods design
+    python examples/accuracy.py --adaptive --datasets gsm,rte
     python examples/accuracy.py --datasets gsm,rte --seeds 1 --sizes 100
 
 Splits of the models into training models and new ones, which answer the anchors only:
@@ -11,7 +13,9 @@ random          a quarter are new
 extrapolation   the weakest half trains, the strongest 30 % are new
 organisation    HELM Lite: OpenAI's and Anthropic's models are new, then Meta's and Mistral's
 
-The data is downloaded once and cached.
+--without-twins leaves out new models of which a training model has 99.5 % of the answers. --pairs
+adds what `compare` says of pairs of new models. --adaptive measures `simulate_adaptive` instead:
+no anchors, every item may be asked. The data is downloaded once and cached.
 """
 
 import argparse
@@ -22,11 +26,12 @@ import warnings
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
+from scipy.special import ndtri
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
 
-from sklearn_irt import AnchorSelector, GPIRTEstimator
+from sklearn_irt import AnchorSelector, GPIRTEstimator, simulate_adaptive
 from sklearn_irt.datasets import fetch_glue, fetch_helm_lite, fetch_open_llm
 
 FETCHERS = {
@@ -52,6 +57,7 @@ ESTIMATES = {
     "relatives": {"relatives": "auto", "mixing": "paper", "estimate": "pirt"},
     "relatives, robust": {"relatives": "auto", "mixing": "robust", "estimate": "gpirt"},
 }
+N_PAIRS = 400
 ORGANISATIONS = [("openai", "anthropic"), ("meta", "mistralai")]
 SIZES = [30, 60, 100]
 N_DIMS = 5
@@ -87,8 +93,60 @@ def splits(kind: str, responses: np.ndarray, models: list, seeds: int, n_train: 
     return found
 
 
+def without_twins(responses: np.ndarray, train: np.ndarray, new: np.ndarray) -> np.ndarray:
+    """The new models of which no training model has 99.5 % of the answers."""
+    equal = np.array([(responses[train] == row).mean(axis=1).max() for row in responses[new]])
+    return new[equal < 0.995]
+
+
+def measure_pairs(estimator: GPIRTEstimator, answers: np.ndarray, truth: np.ndarray) -> dict:
+    """Coverage and width of the intervals of differences, and those of two standard errors."""
+    first, second = np.triu_indices(len(truth), 1)
+    some = np.random.RandomState(0).permutation(len(first))[:N_PAIRS]
+    first, second = first[some], second[some]
+    table = estimator.compare(answers[first], answers[second], coverage=COVERAGE)
+    true = truth[first] - truth[second]
+    std = estimator.predict(answers, return_std=True)[1]
+    half = ndtri(0.5 * (1 + COVERAGE)) * np.hypot(std[first], std[second])
+    return {
+        "pairs covered": ((table["low"] <= true) & (true <= table["high"])).mean(),
+        "pairs width": (table["high"] - table["low"]).mean(),
+        "independent width": 2 * half.mean(),
+    }
+
+
+def measure_adaptive(name: str, responses: np.ndarray, rows_of: tuple, sizes: list) -> list[dict]:
+    """Errors after so many adaptively chosen items on one split of one benchmark."""
+    seed, train, new = rows_of
+    truth = responses[new].mean(axis=1)
+    with warnings.catch_warnings(), threadpool_limits(limits=1):
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        estimator = GPIRTEstimator(n_dims=N_DIMS, random_state=seed).fit(responses[train])
+    found = simulate_adaptive(estimator, responses[new], max(sizes))
+    half = ndtri(0.5 * (1 + COVERAGE)) * found.std
+    error = np.abs(found.score - truth[:, None])
+    return [
+        {
+            "dataset": name,
+            "anchors": "adaptive",
+            "estimate": "relatives",
+            "size": size,
+            "error": error[:, size - 1].mean(),
+            "covered": (error <= half)[:, size - 1].mean(),
+            "width": 2 * half[:, size - 1].mean(),
+        }
+        for size in sizes
+    ]
+
+
 def measure(
-    name: str, responses: np.ndarray, rows_of: tuple, methods: list, sizes: list, share: float
+    name: str,
+    responses: np.ndarray,
+    rows_of: tuple,
+    methods: list,
+    sizes: list,
+    share: float,
+    pairs: bool,
 ) -> list[dict]:
     """Errors of every estimate on one split of one benchmark.
 
@@ -129,6 +187,8 @@ def measure(
                             "width": (high - low).mean(),
                         }
                     )
+                if pairs:  # of the last one: the default
+                    rows[-1] |= measure_pairs(pipe[1], answers, truth)
     return rows
 
 
@@ -136,8 +196,14 @@ def table(rows: pd.DataFrame, figure: str, methods: list) -> str:
     """Mean over the benchmarks of the means over their splits; rows in the order of the docs."""
     means = rows.pivot_table(index=["anchors", "estimate"], columns="size", values=figure)
     order = pd.MultiIndex.from_product([methods, list(ESTIMATES)], names=means.index.names)
-    means = means.reindex(order)
+    means = means.reindex(order.intersection(means.index, sort=False))
     return (100 * means).round(2).to_string()
+
+
+def overall(rows: pd.DataFrame, figure: str, methods: list) -> str:
+    """Mean over the benchmarks, their splits and sizes."""
+    means = rows.groupby(["anchors", "estimate"], sort=False)[figure].mean().dropna()
+    return (100 * means.loc[methods]).round(1).to_string(header=False)
 
 
 def main() -> None:
@@ -169,6 +235,9 @@ def main() -> None:
     parser.add_argument(
         "--split", choices=["random", "extrapolation", "organisation"], default="random"
     )
+    parser.add_argument("--without-twins", action="store_true")
+    parser.add_argument("--pairs", action="store_true")
+    parser.add_argument("--adaptive", action="store_true")
     parser.add_argument("--train", type=int, default=0, help="training models, drawn at random")
     parser.add_argument(
         "--random-share", type=float, default=0.5, help="of the anchors of information and design"
@@ -180,12 +249,17 @@ def main() -> None:
     cells = []
     for name in options.datasets:
         responses, models = load(name)
-        cells += [
-            delayed(measure)(
-                name, responses, rows, options.methods, options.sizes, options.random_share
-            )
-            for rows in splits(options.split, responses, models, options.seeds, options.train)
-        ]
+        for seed, train, new in splits(
+            options.split, responses, models, options.seeds, options.train
+        ):
+            if options.without_twins:
+                new = without_twins(responses, train, new)
+            rows = seed, train, new
+            if options.adaptive:
+                cells.append(delayed(measure_adaptive)(name, responses, rows, options.sizes))
+                continue
+            settings = options.methods, options.sizes, options.random_share, options.pairs
+            cells.append(delayed(measure)(name, responses, rows, *settings))
     rows = []
     for done, found in enumerate(
         Parallel(n_jobs=options.jobs, return_as="generator")(cells), start=1
@@ -194,12 +268,18 @@ def main() -> None:
         print(f"{done}/{len(cells)} splits, {found[0]['dataset']}", file=sys.stderr, flush=True)
     rows = pd.DataFrame(rows)
     print(f"{', '.join(options.datasets)}; {options.split}, {options.seeds} seeds each")
-    for figure, title in {
+    titles = {
         "error": "mean absolute error of the estimated score, points of 100",
         "covered": f"% of the new models inside their {COVERAGE:.0%} interval",
         "width": "mean width of the interval, points of 100",
-    }.items():
-        print(f"\n{title}\n{table(rows, figure, options.methods)}")
+        "pairs covered": f"% of the differences of pairs inside their {COVERAGE:.0%} interval",
+        "pairs width": "mean width of these intervals, points of 100",
+        "independent width": "mean width from two independent standard errors, points of 100",
+    }
+    methods = ["adaptive"] if options.adaptive else options.methods
+    for figure in [figure for figure in titles if figure in rows]:
+        print(f"\n{titles[figure]}\n{table(rows, figure, methods)}")
+        print(f"over all sizes\n{overall(rows, figure, methods)}")
 
 
 if __name__ == "__main__":
