@@ -13,7 +13,7 @@ from sklearn_irt.kernels.logistic import ItemModel
 from sklearn_irt.kernels.mixing import prediction_bias
 
 # From so many training models on, two halves are enough to judge by; below, more folds.
-TWO_HALVES, MAX_FOLDS = 60, 5
+TWO_HALVES, MAX_FOLDS = 60, 4
 # Rounds of a fold's fit: more change its predictions by less than the folds differ.
 FOLD_ROUNDS = 60
 

@@ -374,6 +374,7 @@ def test_randomized_search(small, grid):
         assert score == pytest.approx(exhaustive[tuple(sorted(params.items()))], abs=1e-8)
 
 
+@pytest.mark.slow
 def test_grid_over_parameters_read_at_predict_time(small):
     X, y = small
     found = GridSearchCV(

@@ -207,8 +207,9 @@ def kin_evidence(
     positions : ndarray of shape (n_asked,), int
     likely : Abilities
         The most probable ones, see `likely_abilities`.
-    exclude : ndarray of shape (n_models,), int, optional
-        Training model that each row is, and whose relative it must not be.
+    exclude : ndarray of shape (n_models,), int, or (n_training,), bool, optional
+        Training model that each row is, and whose relative it must not be; or those that nobody
+        may have as a relative.
 
     Returns
     -------
@@ -224,7 +225,9 @@ def kin_evidence(
         wide_precision(benchmark),
     )
     likelihood = copy_log_likelihood(answers, relatives)
-    if exclude is not None:
+    if exclude is not None and exclude.dtype == bool:
+        likelihood[:, exclude] = -np.inf
+    elif exclude is not None:
         likelihood[np.arange(len(answers)), exclude] = -np.inf
     return Evidence(likelihood, none)
 

@@ -200,8 +200,9 @@ def ingredients(
         As in `estimate`.
     corrected : bool
         Whether residuals are needed.
-    exclude : ndarray of shape (n_models,), int, optional
-        Training model that each row is, and whose relative it must not be.
+    exclude : ndarray of shape (n_models,), int, or (n_training,), bool, optional
+        Training model that each row is, and whose relative it must not be; or those that nobody
+        may have as a relative.
     relatives : Relatives, optional
         `relatives_at(benchmark, positions)`, where they are at hand.
 
@@ -225,7 +226,7 @@ def ingredients(
             positions,
             naive_weights,
             corrected,
-            None if exclude is None else exclude[rows],
+            exclude if exclude is None or exclude.dtype == bool else exclude[rows],
         )
 
 

@@ -58,7 +58,7 @@ def learn_pairing(error: np.ndarray, std: np.ndarray, alike: np.ndarray) -> np.n
     ----------
     error, std : ndarray of shape (n_models,)
     alike : ndarray of shape (n_models, n_models)
-        See `alikeness`.
+        See `alikeness`; NaN for pairs to leave out.
 
     Returns
     -------
@@ -68,7 +68,9 @@ def learn_pairing(error: np.ndarray, std: np.ndarray, alike: np.ndarray) -> np.n
     """
     if len(error) < MIN_PAIRED:
         return np.array([0.0, 0.0, 1.0])
-    first, second = np.triu_indices(len(error), 1)
+    first, second = np.nonzero(np.triu(~np.isnan(alike), 1))
+    if len(first) < MIN_PAIRED:
+        return np.array([0.0, 0.0, 1.0])
     z = np.clip(error / std, -3.0, 3.0)
     product, alike = z[first] * z[second] / np.mean(z**2), alike[first, second]
     slope, intercept = 0.0, 0.0

@@ -112,7 +112,8 @@ def tune(
     def answers_of(responses: np.ndarray, own: np.ndarray) -> np.ndarray:
         return np.where(shown[own], responses[np.ix_(own, asked)], np.nan)
 
-    def parts_of(share: float) -> list[Ingredients]:
+    def parts_of(share: float, among: bool = True) -> list[Ingredients]:
+        """With relatives from all other models, or not from `among` those left out together."""
         return [
             block
             for own, part in parts
@@ -126,7 +127,7 @@ def tune(
                 positions,
                 weights,
                 corrected=True,
-                exclude=own,
+                exclude=own if among else np.isin(np.arange(n_models), own),
                 relatives=relatives,
             )
         ]
@@ -167,21 +168,32 @@ def tune(
     pairing = np.zeros((len(KINDS), n_scenarios + 1, 3))
     pairing[:, :, 2] = 1.0
     chosen = tuning.gain != 1.0
-    alike = alikeness(np.concatenate(rest), np.concatenate(rest))
+    # Two new models are no relatives of each other's: neither may those be that are paired.
+    strangers = [found[0], parts_of(share, among=False)]
+    together = held_out.fold[rows]
+    rest = np.concatenate(rest)
+    alike = np.where(together[:, None] == together, alikeness(rest, rest), np.nan)
     truth = np.column_stack([training.scores[rows], training.scores[rows].mean(axis=1)])
     known = np.column_stack([known, known.all(axis=1)])
     for number, (kind, mixing, related) in enumerate(KINDS):
         settings = Settings(ability, mixing or "paper", share * related)
-        part = concatenate([mix(tuning, settings, block) for block in found[related]])
-        error = truth - np.column_stack([part.scores[kind], part.overall_scores[kind]])
-        std = np.column_stack([part.stds[kind], part.overall_stds[kind]])
+        error, std = _errors(tuning, settings, found[related], kind, truth)
+        apart, apart_std = _errors(tuning, settings, strangers[related], kind, truth)
         for s in range(n_scenarios + 1):
             use = known[:, s] & np.isfinite(error[:, s]) & (std[:, s] > 1e-9)
             calibration[number, s] = coverage_factor(error[use, s], std[use, s], chosen)
-            pairing[number, s] = learn_pairing(
-                error[use, s], calibration[number, s] * std[use, s], alike[np.ix_(use, use)]
-            )
+            paired = calibration[number, s] * apart_std[use, s]
+            pairing[number, s] = learn_pairing(apart[use, s], paired, alike[np.ix_(use, use)])
     return tuning, calibration, pairing
+
+
+def _errors(
+    tuning: Tuning, settings: Settings, blocks: list[Ingredients], kind: str, truth: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Errors and standard errors on every scenario and overall, (n_models, n_scenarios + 1)."""
+    part = concatenate([mix(tuning, settings, block) for block in blocks])
+    error = truth - np.column_stack([part.scores[kind], part.overall_scores[kind]])
+    return error, np.column_stack([part.stds[kind], part.overall_stds[kind]])
 
 
 def _asked(
