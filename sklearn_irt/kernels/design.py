@@ -10,7 +10,7 @@ from sklearn_irt.kernels.relatives import CLIP, DISTANCES, Relatives
 
 # Of the simulated design: new models, abilities that stand for "no relative", training models, and
 # items looked at in each step. More of any changes the anchors' error by less than its noise.
-N_SIMULATED = 600
+N_SIMULATED = 1500
 N_ABILITIES = 150
 MAX_TRAINING = 400
 MAX_CANDIDATES = 1000
