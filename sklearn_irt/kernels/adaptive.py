@@ -18,7 +18,7 @@ LEFT_OUT = 0.002
 # Share of the components above which picking their rows costs more than it saves.
 MOST = 0.3
 # Items looked at for one answer, at most; of larger benchmarks a random part, in turn.
-MAX_CANDIDATES = 2000
+MAX_CANDIDATES = 1000
 MIN_SPREAD = 1e-6
 # Abilities that stand for "no relative" in the choice of items, and the seed that draws them.
 N_ABILITIES, SEED = 150, 0
@@ -480,8 +480,9 @@ class _Moments:
             self.rows = rows
             copied, other = posterior._split(posterior._scores)
             rest = (weights * copied).sum() + drawn @ other
-            mean = self._combine(weights, drawn)
-            self.covariance = self._combine(weights * (copied - rest), drawn * (other - rest))
+            mean, self.covariance = self._combine(
+                (weights, drawn), (weights * (copied - rest), drawn * (other - rest))
+            )
             self.variance = mean * (1.0 - mean)
             return
         self.loadings = bank.loadings[:, self.columns]
@@ -492,12 +493,14 @@ class _Moments:
         moved = np.linalg.cholesky(posterior.covariance).T.astype(np.float32) @ self.loadings
         self.variance = self.spread + np.einsum("di,di->i", moved, moved) * self.spread**2
 
-    def _combine(self, weights: np.ndarray, drawn: np.ndarray) -> np.ndarray:
-        """Sum of the components' probabilities with these weights, (n_items,)."""
-        if not self.all:
-            weights, drawn = weights[self.models], drawn[self.drawn]
-        rows = np.concatenate([weights @ (1.0 - DISTANCES), weights @ DISTANCES, drawn])
-        return rows.astype(np.float32) @ self.rows
+    def _combine(self, *pairs: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+        """Sums of the components' probabilities with some weights, (n_pairs, n_items)."""
+        rows = []  # of all sums, so that the probabilities are read once
+        for weights, drawn in pairs:
+            if not self.all:
+                weights, drawn = weights[self.models], drawn[self.drawn]
+            rows.append(np.concatenate([weights @ (1.0 - DISTANCES), weights @ DISTANCES, drawn]))
+        return np.array(rows, dtype=np.float32) @ self.rows
 
     def index(self, place: int) -> int:
         """Where an item stands among these."""
@@ -525,7 +528,7 @@ class _Moments:
             weights, drawn = posterior._choice
             copied, other = posterior._split(posterior._column(self.places[index]))
             mean = (weights * copied).sum() + drawn @ other
-            return self._combine(weights * (copied - mean), drawn * (other - mean))
+            return self._combine((weights * (copied - mean), drawn * (other - mean)))[0]
         direction = (posterior.covariance @ self.loadings[:, index]).astype(np.float32)
         return self.spread[index] * self.spread * (direction @ self.loadings)
 
