@@ -96,10 +96,10 @@ class Reduced:
 
 
 def refuse(data: bytes) -> UntrustedFileError:
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(UntrustedFileError) as caught:
         read_joblib(data, name="bad.jbl")
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 10  # what grows without bound takes minutes
     assert str(caught.value).startswith("bad.jbl: ")
     return caught.value
 

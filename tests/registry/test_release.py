@@ -217,10 +217,10 @@ class Reduced:
 
 
 def refuse(data):
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(UntrustedFileError) as caught:
         read_plain_pickle(data, "bad.pkl")
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 10
     assert str(caught.value).startswith("bad.pkl: ")
     return caught.value
 
