@@ -163,7 +163,7 @@ class IRTRegressor(
     ability_covariance_ : ndarray of shape (n_models, n_abilities, n_abilities)
     prior_precision_ : ndarray of shape (n_abilities, n_abilities)
         Of the abilities of a new model; their prior mean is zero.
-    lower_bounds_ : ndarray of shape (n_iter_,), or a list of them
+    lower_bounds_ : ndarray of shape (n_iter,), or a list of them
         Lower bound of the log-evidence per observed response, round by round; a list with one
         array per scenario where there are several fits.
     n_iter_ : int
