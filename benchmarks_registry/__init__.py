@@ -4,6 +4,7 @@ from benchmarks_registry._benchmark import TinyBenchmark
 from benchmarks_registry._evaluate import evaluate
 from benchmarks_registry._format import BenchmarkFileError
 from benchmarks_registry._registry import list_benchmarks, load_benchmark
+from benchmarks_registry._report import write_report
 from benchmarks_registry._storage import save_benchmark
 
 __all__ = [
@@ -13,4 +14,5 @@ __all__ = [
     "list_benchmarks",
     "load_benchmark",
     "save_benchmark",
+    "write_report",
 ]
