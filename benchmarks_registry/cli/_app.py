@@ -1,0 +1,133 @@
+"""The group of all commands, and how a run ends: its exit status, one line for what is wrong."""
+
+import contextlib
+import os
+import re
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+
+import click
+
+from benchmarks_registry.cli import _adaptive, _browse, _output, _score, _train
+from sklearn_irt import __version__
+
+BAD_INPUT, INTERRUPTED, NOBODY_READS = 2, 130, 141
+# Parameters in the library's messages, where they are options here.
+PARAMETERS = re.compile(
+    r"\b(give|with) (metric|filter|model|task|rename|scorer|annotator|duplicates|response_range|"
+    r"groups)(?:=False|=| at fit)"
+)
+OPTIONS = {
+    "scorer": "metric",
+    "annotator": "metric",
+    "response_range": "range",
+    "groups": "no-groups",
+}
+
+
+@click.group(
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, prog_name="sklearn-irt")
+@click.pass_context
+def commands(context: click.Context) -> None:
+    """A language model's benchmark score from a hundred questions, with an error bar.
+
+    NAME is a benchmark of `sklearn-irt list`, or a file that `sklearn-irt build` wrote. RESULTS
+    are logs of an evaluation harness (a file or a folder), or a csv, tsv, jsonl or parquet table.
+
+    \b
+    sklearn-irt build lm_eval_output -o mine.npz      # from the models that were run in full
+    sklearn-irt anchors mine.npz --format lm-eval     # what to ask the next one
+    sklearn-irt estimate mine.npz new_model_output    # its score
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+for command in (
+    *(_browse.list_, _browse.show, _browse.fetch, _browse.anchors),
+    *(_score.estimate, _train.build, _score.add_models),
+    *(_adaptive.adaptive, _train.compare, _score.report),
+):
+    commands.add_command(command)
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit status; bad input ends it with one line.
+
+    Parameters
+    ----------
+    arguments : sequence of str, default=None
+        None: those of the process.
+
+    Returns
+    -------
+    int
+    """
+    with one_line_warnings():
+        try:
+            args = None if arguments is None else list(arguments)
+            status = commands.main(args=args, prog_name="sklearn-irt", standalone_mode=False)
+            sys.stdout.flush()
+            return status if isinstance(status, int) else 0
+        except (KeyboardInterrupt, click.exceptions.Abort):
+            _output.tell("interrupted")
+            return INTERRUPTED
+        except (BrokenPipeError, _output.NobodyReads):
+            _close_stdout()
+            return NOBODY_READS
+        except click.UsageError as error:
+            context = error.ctx
+            hint = f"; see {context.command_path} --help" if context else ""
+            message = error.format_message().rstrip(".") + hint
+        except click.ClickException as error:
+            message = error.format_message()
+        except (ValueError, KeyError, OSError, ImportError) as error:
+            message = describe(error)
+    _output.tell(f"error: {in_options(message) or 'unknown'}")
+    return BAD_INPUT
+
+
+def describe(error: Exception) -> str:
+    """What an exception says, without the number of an operating system's error."""
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{os.fsdecode(error.filename)}: {error.strerror}"
+    if isinstance(error, KeyError) and len(error.args) == 1:
+        return str(error.args[0])
+    return str(error) or type(error).__name__
+
+
+def in_options(message: str) -> str:
+    """The library's words with its parameters as options."""
+
+    def option(found: re.Match[str]) -> str:
+        return f"{found[1]} --{OPTIONS.get(found[2], found[2])} "
+
+    return PARAMETERS.sub(option, message).replace("  ", " ").rstrip()
+
+
+@contextlib.contextmanager
+def one_line_warnings() -> Iterator[None]:
+    """Show every warning once, as one line."""
+    shown = set()
+
+    def show(message, category, filename, lineno, file=None, line=None) -> None:
+        text = in_options(str(message))
+        if text not in shown:
+            shown.add(text)
+            _output.tell(f"warning: {text}")
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("always", category=UserWarning)
+        warnings.showwarning = show
+        yield
+
+
+def _close_stdout() -> None:
+    """Keep the interpreter from flushing to the broken pipe when it ends."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())

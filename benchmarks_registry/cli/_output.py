@@ -1,0 +1,272 @@
+"""What the commands print: tables on a terminal, plain data otherwise, notes beside them."""
+
+import contextlib
+import json
+import math
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sklearn_irt._atomic import replace_atomically
+
+MAX_NOTES = 12
+# Columns that a narrow terminal can do without, the first one first; --json has them.
+SPARE = ["licence", "source", "relatives", "mixing", "effective", "naive", "pirt", "scenarios"]
+
+
+class NobodyReads(Exception):
+    """The reader of the standard output has gone."""
+
+
+def plain(text: Any) -> str:
+    """A text in one line, without characters that a terminal would obey."""
+    line = " ".join(part.strip() for part in str(text).splitlines())
+    if line.isprintable():
+        return line
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+
+
+def tell(text: str) -> None:
+    """One line on the standard error."""
+    with contextlib.suppress(BrokenPipeError):
+        line = f"sklearn-irt: {plain(text)}"
+        encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
+        print(line.encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)
+
+
+def tell_all(texts: Iterable[str]) -> None:
+    """The first few of many notes, and how many more there are."""
+    texts = list(texts)
+    for text in texts[:MAX_NOTES]:
+        tell(text)
+    if len(texts) > MAX_NOTES:
+        tell(f"... and {len(texts) - MAX_NOTES} more such lines; --json has all")
+
+
+@contextlib.contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show on a terminal that something takes its time."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        progress.add_task(plain(what), total=None)
+        yield
+
+
+def check_target(path: str | os.PathLike[str] | None) -> None:
+    """Refuse a file that cannot be written, before anything is computed.
+
+    Raises
+    ------
+    OSError
+        Naming the folder that does not exist or the file that cannot be replaced.
+    """
+    if path is None:
+        return
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        raise OSError(f"{path}: there is something other than a file of this name")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"{path}: the folder {target.parent} does not exist")
+    if not os.access(target.parent, os.W_OK | os.X_OK):
+        raise PermissionError(f"{path}: the folder {target.parent} is not writable")
+
+
+def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """A table as JSON has it: one object a row, null where a value is missing."""
+    if frame.index.names != [None]:
+        frame = frame.reset_index()
+    return [{str(key): bare(value) for key, value in row.items()} for row in _records(frame)]
+
+
+def _records(frame: pd.DataFrame) -> list[dict[Any, Any]]:
+    return frame.astype(object).to_dict("records")
+
+
+def bare(value: Any) -> Any:
+    """A value as JSON has it; null for NaN and what is not finite."""
+    if isinstance(value, Mapping):
+        return {str(key): bare(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [bare(each) for each in value]
+    if value is None or value is pd.NA or value is pd.NaT:
+        return None
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, np.floating)):
+        return float(value) if math.isfinite(value) else None
+    return str(value)
+
+
+def as_json(document: Any, indent: int | None = 2) -> str:
+    """A document as JSON text."""
+    return json.dumps(bare(document), ensure_ascii=False, allow_nan=False, indent=indent) + "\n"
+
+
+def as_tsv(frame: pd.DataFrame) -> str:
+    """A table with tabs between its columns, empty cells for missing values."""
+    rows = rows_of(frame)
+    names = list(rows[0]) if rows else [str(name) for name in frame.columns]
+    lines = ["\t".join(map(plain, names))]
+    lines += ["\t".join(_cell(row[name], ".6g") for name in names) for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(value: Any, form: str) -> str:
+    if value is None:
+        return ""
+    return format(value, form) if isinstance(value, float) else plain(value)
+
+
+def show(
+    document: Any,
+    frame: pd.DataFrame | None = None,
+    *,
+    facts: Mapping[str, Any] | None = None,
+    text: str = "",
+    json_wanted: bool = False,
+    output: str | None = None,
+) -> None:
+    """Print a result, or write it to a file.
+
+    Parameters
+    ----------
+    document : object
+        What --json prints.
+    frame : DataFrame, default=None
+        A table: drawn on a terminal, tab-separated elsewhere.
+    facts : mapping, default=None
+        Names and values above the table; lists among them are for JSON only.
+    text : str, default=""
+        Lines in place of both.
+    json_wanted : bool
+    output : str, default=None
+        Written atomically, as it would be printed to a pipe.
+    """
+    if on_terminal(json_wanted, output) and not text:
+        draw(frame, facts or {})
+        return
+    if json_wanted:
+        data = as_json(document)
+    else:
+        parts = [_lines(facts or {}), "" if frame is None else as_tsv(frame)]
+        data = text or "\n".join(filter(None, parts))
+    if output is None:
+        write(data)
+    else:
+        replace_atomically(Path(output), encoded(data))
+
+
+def on_terminal(json_wanted: bool, output: str | None) -> bool:
+    """Whether a person reads the result at once."""
+    return output is None and not json_wanted and sys.stdout.isatty()
+
+
+def _lines(facts: Mapping[str, Any]) -> str:
+    """A name and a value in each line, with a tab between them."""
+    return "".join(
+        f"{name}\t{_cell(bare(value), '.6g')}\n"
+        for name, value in facts.items()
+        if not isinstance(value, list)
+    )
+
+
+def encoded(data: str) -> bytes:
+    """UTF-8; names of files that are not become escapes, which JSON knows too."""
+    return data.encode("utf-8", "backslashreplace")
+
+
+def write(data: str) -> None:
+    """Data to the standard output, at once.
+
+    Raises
+    ------
+    NobodyReads
+        Where nobody reads them any more.
+    """
+    # Not every stand-in for the standard output takes bytes.
+    target = getattr(sys.stdout, "buffer", None)
+    try:
+        if target is None:
+            sys.stdout.write(data)
+        else:
+            target.write(encoded(data))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise NobodyReads from None
+
+
+def draw(frame: pd.DataFrame | None, facts: Mapping[str, Any]) -> None:
+    """Facts and a table on the terminal; what stands in them is never taken for markup."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
+    if facts:
+        grid = Table.grid(padding=(0, 2))
+        for name, value in facts.items():
+            if not isinstance(value, list):
+                grid.add_row(Text(name, style="bold"), Text(_cell(bare(value), ".6g")))
+        console.print(grid)
+    if frame is None:
+        return
+    columns = _columns(frame)
+    names = _fitting(columns, console.width)
+    table = Table(header_style="bold", show_edge=False)
+    for name in names:
+        number = columns[name][0]
+        align = "right" if number else "left"
+        table.add_column(Text(plain(name)), justify=align, overflow="fold", no_wrap=number)
+    for cells in zip(*(columns[name][1] for name in names), strict=True):
+        table.add_row(*map(Text, cells))
+    if facts:
+        console.print()
+    console.print(table)
+    hidden = [name for name in columns if name not in names]
+    if hidden:
+        tell(f"note: no room for {', '.join(hidden)}; --json has all")
+
+
+def _columns(frame: pd.DataFrame) -> dict[str, tuple[bool, list[str]]]:
+    """Whether each column holds numbers, and its cells as a terminal shows them."""
+    rows = rows_of(frame)
+    names = list(rows[0]) if rows else [str(name) for name in frame.columns]
+    found = {}
+    for name in names:
+        values = [row[name] for row in rows]
+        numbers = [value for value in values if isinstance(value, (int, float))]
+        form = ".3f" if max(map(abs, numbers), default=0.0) < 10.0 else ".2f"
+        number = len(numbers) == sum(value is not None for value in values)
+        found[name] = number, [_cell(value, form) for value in values]
+    return found
+
+
+def _fitting(columns: Mapping[str, tuple[bool, list[str]]], width: int) -> list[str]:
+    """The columns that a terminal has room for; those that it can do without go first."""
+    widths = {
+        name: 3 + max(map(len, (name, *cells))) for name, (_, cells) in columns.items()
+    }  # fmt: skip
+    names = list(columns)
+    for spare in SPARE:
+        if sum(widths[name] for name in names) <= width:
+            break
+        if spare in names:
+            names.remove(spare)
+    return names

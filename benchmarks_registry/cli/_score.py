@@ -1,0 +1,188 @@
+"""estimate, add-models, report: what new results say on a benchmark."""
+
+from typing import Any
+
+import click
+import pandas as pd
+
+from benchmarks_registry import load_benchmark, save_benchmark
+from benchmarks_registry.cli import _options, _output
+from benchmarks_registry.cli._results import (
+    Reading,
+    coverage,
+    left_out_notes,
+    matrix_of,
+    partial_notes,
+    read_for,
+    warn_about_scoring,
+)
+from sklearn_irt.logs import left_out
+
+# Rows of a table on the terminal beside which there is room for more words.
+MAX_DETAILED = 30
+
+
+def _read(tiny: Any, results: tuple[str, ...], reading: dict[str, Any]) -> pd.DataFrame:
+    """Answers on a benchmark, and what is to be said about them."""
+    table = read_for(tiny, results, Reading.of(**reading))
+    warn_about_scoring(tiny, table)
+    _output.tell_all(left_out_notes(table))
+    return table
+
+
+@click.command()
+@_options.NAME
+@_options.results_argument()
+@_options.reading_options
+@click.option(
+    "interval", "--coverage", type=click.FloatRange(0, 1, True, True), default=0.9,
+    show_default=True, help="Of the interval from low to high.",
+)  # fmt: skip
+@_options.output_options()
+def estimate(
+    name: str,
+    results: tuple[str, ...],
+    interval: float,
+    json_wanted: bool,
+    output: str | None,
+    **reading: Any,
+) -> None:
+    """Estimate the full score of one or several models from their answers to the anchors.
+
+    RESULTS need not hold all anchors; answers to other items of the benchmark are used too. The
+    figures are in the unit of the responses (shares of 1 where these are right or wrong).
+
+    \b
+    Examples: sklearn-irt estimate arc-challenge lm_eval_output/my__model
+              sklearn-irt estimate tinyGSM8k output --filter flexible-extract
+              sklearn-irt estimate mine.npz answers.csv --json
+    """
+    _output.check_target(output)
+    tiny = load_benchmark(name)
+    table = _read(tiny, results, reading)
+    answered = coverage(tiny, table)
+    _output.tell_all(partial_notes(answered))
+    with _output.working("estimating"):
+        found = tiny.estimate(table, coverage=interval)
+    counts = answered.set_index(["model", "scenario"])
+    rows = _output.rows_of(found)
+    for row in rows:
+        of_model = counts.loc[row["model"]]
+        parts = of_model.sum() if row["scenario"] not in of_model.index else None
+        row |= (of_model.loc[row["scenario"]] if parts is None else parts).to_dict()
+    document = {
+        "benchmark": tiny.name,
+        "coverage": interval,
+        "estimates": rows,
+        "left_out": _output.rows_of(left_out(table)),
+    }
+    _output.show(document, found, json_wanted=json_wanted, output=output)
+    if _output.on_terminal(json_wanted, output) and len(rows) <= MAX_DETAILED:
+        for model, relatives in dict.fromkeys((row["model"], row["relatives"]) for row in rows):
+            _output.tell(f"note: {model} resembles {relatives}")
+
+
+@click.command("add-models")
+@_options.NAME
+@_options.results_argument()
+@_options.target_option("The new benchmark file.")
+@click.option("called", "--name", metavar="TEXT", help="Of the new benchmark; default: as it was.")
+@_options.reading_options
+@_options.JSON
+def add_models(
+    name: str,
+    results: tuple[str, ...],
+    output: str,
+    called: str | None,
+    json_wanted: bool,
+    **reading: Any,
+) -> None:
+    """Make models that were run in full relatives of the models to come.
+
+    The benchmark is written to a new file; the items and their weights stay as they are.
+
+    Example: sklearn-irt add-models arc-challenge output/our__first -o ours.npz
+    """
+    _output.check_target(output)
+    tiny = load_benchmark(name)
+    table = _read(tiny, results, reading)
+    counts = table[table["score"].notna()].groupby("model")["item"].nunique()
+    added = [(model, int(counts.get(model, 0))) for model in table["model"].unique()]
+    n_items = len(tiny.items)
+    _output.tell_all(
+        f"note: {model} answered {count} of the {n_items} items" for model, count in added
+        if count < n_items
+    )  # fmt: skip
+    tiny.add_models(matrix_of(table))
+    path = save_benchmark(tiny, output, name=called or tiny.name)
+    facts = {
+        "file": str(path),
+        "name": called or tiny.name,
+        "models": len(tiny.estimator.training_models_),
+        "added": [{"model": model, "items_answered": count} for model, count in added],
+    }
+    table = pd.DataFrame(added, columns=["added", "items_answered"])
+    _output.show(facts, table, facts=facts, json_wanted=json_wanted)
+
+
+@click.command()
+@_options.NAME
+@_options.results_argument(required=False)
+@_options.target_option("The HTML page.")
+@click.option("--title", metavar="TEXT", help="Of the page.")
+@click.option(
+    "--comparison",
+    type=click.Path(path_type=str),
+    metavar="FILE",
+    help="Errors that `sklearn-irt compare --table` wrote.",
+)
+@_options.reading_options
+@_options.JSON
+def report(
+    name: str,
+    results: tuple[str, ...],
+    output: str,
+    title: str | None,
+    comparison: str | None,
+    json_wanted: bool,
+    **reading: Any,
+) -> None:
+    """Write one HTML page about a benchmark, and the estimates of the models of RESULTS.
+
+    Example: sklearn-irt report mine.npz lm_eval_output/my__model -o page.html
+    """
+    _output.check_target(output)
+    from benchmarks_registry import write_report
+
+    tiny = load_benchmark(name)
+    table = None
+    if results:
+        table = _read(tiny, results, reading)
+        _output.tell_all(partial_notes(coverage(tiny, table)))
+    errors = None if comparison is None else _comparison(comparison)
+    with _output.working("writing the report"):
+        path = write_report(output, tiny, table, comparison=errors, title=title)
+    facts = {
+        "file": str(path),
+        "benchmark": tiny.name,
+        "models": [] if table is None else list(table["model"].unique()),
+    }
+    _output.show(facts, facts=facts, json_wanted=json_wanted)
+
+
+def _comparison(path: str) -> pd.DataFrame:
+    """The table that `compare --table` wrote.
+
+    Raises
+    ------
+    ValueError
+        Where it is another one.
+    """
+    columns = {"strategy", "k", "split", "model", "scenario", "true", "estimated"}
+    try:
+        found = pd.read_csv(path)
+    except pd.errors.ParserError as error:
+        raise ValueError(f"{path}: not a csv file: {error}") from None
+    if not columns <= set(found.columns):
+        raise ValueError(f"{path}: not a table that `sklearn-irt compare --table` wrote")
+    return found
