@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import benchmarks_registry
 from benchmarks_registry import load_benchmark
 from benchmarks_registry.cli import main
 from sklearn_irt.datasets import make_responses
@@ -135,10 +134,9 @@ def test_from_logs_to_a_new_models_score(past, cli, tmp_path):
         assert abs(row["gpirt"] - truth) < 0.1 and row["low"] < truth < row["high"]
 
     done = [build, ask, scores]
-    if hasattr(benchmarks_registry, "write_report"):
-        done.append(run("report", "mine.npz", "new", "-o", "page.html", cwd=tmp_path))
-        text = (tmp_path / "page.html").read_text(encoding="utf-8")
-        assert "lab/[red]next" in text
+    done.append(run("report", "mine.npz", "new", "-o", "page.html", cwd=tmp_path))
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "lab/[red]next" in text
     for each in done:
         assert each.cpu < 20, each.args  # seconds; 4 to 8 on a busy machine
 
@@ -186,8 +184,6 @@ def test_the_commands_of_the_documentation(past, cli, tmp_path, monkeypatch):
     commands = [line.removeprefix("$ sklearn-irt ") for line in lines[1:]]
     assert len(commands) == 7
     for command in commands:
-        if command.startswith("report") and not hasattr(benchmarks_registry, "write_report"):
-            continue
         status, _, err = cli(*command.split())
         assert status == 0, (command, err)
         if command.startswith("anchors"):
