@@ -121,7 +121,8 @@ class TinyBenchmark:
         DataFrame
             Index scenario (one model) or (model, scenario), "(all)" for the whole benchmark;
             columns answered (how many answers were used), naive, pirt, gpirt, std_error, low,
-            high.
+            high, unusual (whether the answers are unlike those of any known model, see
+            `GPIRTEstimator.predict_table`; not in files that lack its limits) and relatives.
 
         Raises
         ------

@@ -156,6 +156,8 @@ def _pack(estimator: GPIRTEstimator, info: dict, ids: list[str]) -> tuple[dict, 
         "calibration": estimator.calibration_,
         "pairing": estimator.pairing_,
     }
+    if len(estimator.appropriateness_limits_):
+        arrays["appropriateness_limits"] = estimator.appropriateness_limits_
     if np.isin(answers, (0, 1)).all():
         arrays["training_responses"] = answers.astype(np.uint8)
     meta = {
@@ -268,6 +270,7 @@ def _unpack(arrays: dict, meta: dict) -> TinyBenchmark:
     estimator.training_noise_ = arrays["training_noise"].astype(float)
     estimator.usual_bias_, estimator.dispersion_ = arrays["usual_bias"], arrays["dispersion"]
     estimator.calibration_, estimator.pairing_ = arrays["calibration"], arrays["pairing"]
+    estimator.appropriateness_limits_ = arrays["appropriateness_limits"]
     estimator.share_ = share
     estimator._scenarios, estimator._bounds = scenarios, bounds
     estimator._gain, estimator._from_selector = float(meta["gain"]), True
@@ -305,6 +308,7 @@ def _with_defaults(arrays: dict, n_scenarios: int, n_models: int) -> dict:
         "dispersion": np.ones(n_scenarios),
         "calibration": np.ones((n_kinds, n_scenarios + 1)),
         "pairing": pairing,
+        "appropriateness_limits": np.empty((0, 2)),
     }
     return defaults | arrays
 
@@ -331,6 +335,7 @@ def _check_shapes(arrays: dict, n_items: int, n_scenarios: int, n_models: int) -
         "dispersion": (n_scenarios,),
         "calibration": (len(KINDS), n_scenarios + 1),
         "pairing": (len(KINDS), n_scenarios + 1, 3),
+        "appropriateness_limits": (len(arrays["appropriateness_limits"]), 2),
     }
     for name, shape in expected.items():
         if arrays[name].shape != shape:
@@ -339,6 +344,9 @@ def _check_shapes(arrays: dict, n_items: int, n_scenarios: int, n_models: int) -
             raise ValueError(f"{name} has the type {arrays[name].dtype}")
         if name != "training_responses" and not np.isfinite(arrays[name]).all():
             raise ValueError(f"{name} has values that are not finite")
+    sizes, limits = arrays["appropriateness_limits"].T
+    if (np.diff(sizes, prepend=0.0) <= 0).any() or (limits > 0).any():
+        raise ValueError("appropriateness_limits do not ascend in the answers, or are positive")
     for name, size in (("anchors", n_items), ("scenario", n_scenarios)):
         if n_items == 0 or arrays[name].min() < 0 or arrays[name].max() >= size:
             raise ValueError(f"{name} points outside the benchmark")

@@ -28,5 +28,6 @@ truth = truth["score"].mean().groupby("scenario").mean()
 truth["(all)"] = truth.mean()
 table["true"] = truth
 print(f"{len(answers)} of {len(everything)} questions asked; scores in percent:\n")
-print((100 * table.drop(columns=["answered", "relatives"])).round(1).to_string())
+figures = ["naive", "pirt", "gpirt", "std_error", "low", "high", "true"]
+print((100 * table[figures]).round(1).to_string())
 print("\nIt resembles:", table["relatives"].iloc[0])

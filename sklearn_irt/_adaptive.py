@@ -285,6 +285,8 @@ class AdaptiveSession:
         positions = np.array(list(answered), dtype=int)
         final = as_asked(answers, positions)
         table = self._estimator._table(*final, None, coverage)
+        # Usual answers were learned on the anchors; to chosen items many models look unusual.
+        table = table.drop(columns="unusual", errors="ignore")
         return table if self.scenario is None else table.loc[[self.scenario]]
 
     def done(self, max_items: int | None = None, target_std: float | None = None) -> bool:

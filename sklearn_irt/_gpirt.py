@@ -41,10 +41,12 @@ from sklearn_irt.kernels.benchmark import (
     TrainingFigures,
     find_kin,
     likely_abilities,
+    relatives_at,
     training_figures,
     unexplained,
 )
 from sklearn_irt.kernels.estimates import Estimates, Settings, Tuning, estimate
+from sklearn_irt.kernels.fit import appropriateness, appropriateness_limits, unusual
 from sklearn_irt.kernels.logistic import ItemModel
 from sklearn_irt.kernels.mixing import paper_mixing, response_variance
 from sklearn_irt.kernels.pairing import paired_std, row_alikeness
@@ -134,6 +136,9 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         Factors of the standard errors of every kind of estimate, from training models left out.
     pairing_ : ndarray of shape (7, n_scenarios + 1, 3)
         Correlation of the errors of two models by how alike their answers are, for `compare`.
+    appropriateness_limits_ : ndarray of shape (n_sizes, 2)
+        Numbers of answers, and the log-ratio below which so many answers are unusual; no rows
+        where no training models' answers are known.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_anchors,)
 
@@ -278,9 +283,10 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         if np.isin(responses[~np.isnan(responses)], (0.0, 1.0)).all():
             self.dispersion_[:] = 1.0
         self.share_, self.usual_bias_ = 0.0, np.zeros((2, len(scenarios.names)))
+        benchmark, held_out = self._kernel_benchmark(), HeldOut(held_out, fold)
         tuning, self.calibration_, self.pairing_ = tune(
-            self._kernel_benchmark(),
-            HeldOut(held_out, fold),
+            benchmark,
+            held_out,
             self._tuning(),
             modelled[:, self.anchors_],
             self.weights_,
@@ -289,6 +295,13 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
             np.random.RandomState(seed),
         )
         self.share_, self.usual_bias_ = tuning.share, tuning.usual_bias
+        self.appropriateness_limits_ = appropriateness_limits(
+            benchmark,
+            held_out,
+            self.share_,
+            modelled[:, self.anchors_],
+            np.random.RandomState(seed),
+        )
         return self
 
     def _irt_model(self, context: AnchorContext, seed: int) -> IRTRegressor:
@@ -528,8 +541,10 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         DataFrame
             Index (model, scenario), "(all)" for the aggregate where there are several
             scenarios; columns answered, naive, pirt, gpirt, of the chosen `estimate` the
-            std_error and the interval from low to high, and relatives: whom the model
-            resembles. In the unit of the responses.
+            std_error and the interval from low to high, unusual: whether the model's pattern of
+            answers is unlike those of the training models, so that the estimate is not to be
+            trusted (at most one in twenty models like them is called so), and relatives: whom
+            the model resembles. In the unit of the responses.
         """
         check_is_fitted(self)
         answers = self._read_answers(X)
@@ -568,9 +583,24 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
             "low": interval[..., 0],
             "high": interval[..., 1],
         }
+        if len(self.appropriateness_limits_) and len(self.training_scores_):
+            columns["unusual"] = np.repeat(self._is_unusual(answers, positions), len(names))
         kin = self._kin_in_words(answers, positions)
         columns["relatives"] = np.repeat(kin, len(names))
         return table_of(columns, models, names)
+
+    def _is_unusual(self, answers: np.ndarray, positions: np.ndarray) -> np.ndarray:
+        """Whether each model's pattern of answers is unlike those of the training models."""
+        benchmark = self._kernel_benchmark()
+        ratios = appropriateness(
+            benchmark,
+            relatives_at(benchmark, positions),
+            self.share_,
+            answers,
+            self.irt_._modelled(answers, positions),
+            positions,
+        )
+        return unusual(ratios, (~np.isnan(answers)).sum(axis=1), self.appropriateness_limits_)
 
     def _row_names(self) -> list[str]:
         several = len(self.scenarios_) > 1 or self.aggregate != "mean"

@@ -97,7 +97,7 @@ def tune(
     """
     training = benchmark.training
     n_models, n_scenarios = training.scores.shape
-    asked, shown = _asked(benchmark, n_models, random_state)
+    asked, shown = asked_anchors(benchmark, n_models, random_state)
     rows = random_state.permutation(n_models)[:MAX_HELD_OUT]
     positions, weights = benchmark.anchors[asked], naive_weights[asked]
     relatives = relatives_at(benchmark, positions)
@@ -196,7 +196,7 @@ def _errors(
     return error, np.column_stack([part.stds[kind], part.overall_stds[kind]])
 
 
-def _asked(
+def asked_anchors(
     benchmark: Benchmark, n_models: int, rng: np.random.RandomState
 ) -> tuple[np.ndarray, np.ndarray]:
     """Columns of the anchors to ask, and (n_models, n_columns) which of them each model is asked.

@@ -281,6 +281,7 @@ NEW_ARRAYS = [
     "dispersion",
     "calibration",
     "pairing",
+    "appropriateness_limits",
 ]
 
 
@@ -308,7 +309,7 @@ def test_everything_that_was_learned_is_kept(pipe, tmp_path, data, estimate, set
         pd.testing.assert_frame_equal(ours, theirs, rtol=0, atol=1e-9)
     compared = fitted.compare(answers, answers[::-1])
     pd.testing.assert_frame_equal(tiny.compare(answers, answers[::-1]), compared, rtol=0, atol=1e-6)
-    for name in ("usual_bias", "dispersion", "calibration", "pairing", "share"):
+    for name in (*NEW_ARRAYS[1:], "share"):
         np.testing.assert_array_equal(
             getattr(tiny.estimator, f"{name}_"), getattr(fitted, f"{name}_")
         )
@@ -332,6 +333,7 @@ def test_a_file_from_before_relatives_has_them_off(saved, pipe, data):
     answers = data.responses[40:][tiny.anchors()]
     table = tiny.estimate(answers)
     assert (table["relatives"] == "off").all()
+    assert "unusual" not in table
     paper = pickle.loads(pickle.dumps(pipe[-1])).set_params(relatives=False, mixing="paper")
     expected = paper.predict_table(answers)
     figures = ["answered", "naive", "pirt", "gpirt"]
@@ -339,6 +341,14 @@ def test_a_file_from_before_relatives_has_them_off(saved, pipe, data):
     with pytest.raises(ValueError, match="relatives are off: relatives=False"):
         tiny.estimator.relatives_of(answers)
     assert np.isfinite(tiny.compare(answers, answers[::-1])).all(axis=None)
+
+
+def test_limits_that_do_not_ascend_are_refused(saved):
+    arrays, meta = read_benchmark_file(saved)
+    arrays["appropriateness_limits"] = arrays["appropriateness_limits"][::-1].copy()
+    write_benchmark_file(saved, arrays, meta)
+    with pytest.raises(BenchmarkFileError, match="appropriateness_limits do not ascend"):
+        load_benchmark(saved)
 
 
 def test_a_file_without_training_models_has_no_relatives(saved, data):
