@@ -55,6 +55,7 @@ ESTIMATES = {
     "gp-IRT (paper)": {**OFF, "estimate": "gpirt"},
     "robust": {"relatives": False, "mixing": "robust", "estimate": "gpirt"},
     "relatives": {"relatives": "auto", "mixing": "paper", "estimate": "pirt"},
+    "relatives, residual": {"relatives": "auto", "mixing": 1.0, "estimate": "gpirt"},
     "relatives, robust": {"relatives": "auto", "mixing": "robust", "estimate": "gpirt"},
 }
 N_PAIRS = 400
