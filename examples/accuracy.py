@@ -247,14 +247,16 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="splits measured at a time")
     options = parser.parse_args()
 
-    cells = []
+    cells, twins = [], {}
     for name in options.datasets:
         responses, models = load(name)
         for seed, train, new in splits(
             options.split, responses, models, options.seeds, options.train
         ):
             if options.without_twins:
-                new = without_twins(responses, train, new)
+                single = without_twins(responses, train, new)
+                twins.setdefault(name, []).append(1.0 - len(single) / len(new))
+                new = single
             rows = seed, train, new
             if options.adaptive:
                 cells.append(delayed(measure_adaptive)(name, responses, rows, options.sizes))
@@ -269,6 +271,9 @@ def main() -> None:
         print(f"{done}/{len(cells)} splits, {found[0]['dataset']}", file=sys.stderr, flush=True)
     rows = pd.DataFrame(rows)
     print(f"{', '.join(options.datasets)}; {options.split}, {options.seeds} seeds each")
+    if twins:
+        shares = (f"{name} {np.mean(share):.0%}" for name, share in twins.items())
+        print(f"new models left out, as they have a twin: {', '.join(shares)}")
     titles = {
         "error": "mean absolute error of the estimated score, points of 100",
         "covered": f"% of the new models inside their {COVERAGE:.0%} interval",

@@ -113,7 +113,7 @@ def test_accuracy_prints_what_a_direct_computation_gives(real_data):
         for title in ("mean absolute error", "% of the new models", "mean width")
     )
     example = runpy.run_path(str(EXAMPLES / "accuracy.py"))
-    assert len(error) == len(covered) == len(width) == len(example["ESTIMATES"]) == 6
+    assert len(error) == len(covered) == len(width) == len(example["ESTIMATES"]) == 7
     for label in error:
         estimate = label.removeprefix("random").strip()
         estimator.set_params(**example["ESTIMATES"][estimate])
