@@ -1,6 +1,8 @@
 """IRTRegressor: the multidimensional two-parameter IRT model as an estimator."""
 
+import functools
 import warnings
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
 
@@ -23,7 +25,13 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
-from sklearn_irt._responses import read_range, read_responses, to_unit
+from sklearn_irt._responses import (
+    MappedResponses,
+    map_responses,
+    read_range,
+    read_responses,
+    to_unit,
+)
 from sklearn_irt._scenarios import Scenarios, read_scenarios
 from sklearn_irt._state import unchanged_on_error
 from sklearn_irt.kernels.cavi import CaviFit, fit_cavi
@@ -49,12 +57,15 @@ def fit_scenarios(
     n_jobs: int | None = None,
     verbose: int = 0,
     strata: np.ndarray | None = None,
+    solver: str = "cavi",
+    device: str | None = None,
 ) -> tuple[ItemModel, StackedAbilities, list[CaviFit]]:
     """Fit the IRT model of every scenario and stack them; see `IRTRegressor`.
 
     `strata` of shape (n_items,) numbers the subscenarios within each scenario; the items of each
     have a prior mean of their own. None: those of a fit share one.
     """
+    fit_model = _solver(solver, device)
     n_items = responses.shape[1]
     parts = [np.arange(n_items)] if abilities == "joint" else _members(index)
     groups = None if strata is None else index * (strata.max() + 1) + strata
@@ -68,7 +79,7 @@ def fit_scenarios(
 
     # Slices are views; one fit is one block of columns of the response matrix.
     fits = Parallel(n_jobs=n_jobs, prefer="threads")(
-        delayed(fit_cavi)(
+        delayed(fit_model)(
             responses if len(parts) == 1 else responses[:, members],
             n_dims,
             groups=None if groups is None else groups[members],
@@ -80,6 +91,15 @@ def fit_scenarios(
         for part, members in enumerate(parts)
     )
     return *_stack(parts, fits, n_items, abilities), fits
+
+
+def _solver(solver: str, device: str | None) -> Callable[..., CaviFit]:
+    if solver == "cavi":
+        return fit_cavi
+    from sklearn_irt.kernels.svi import fit_svi, import_pyro
+
+    import_pyro()  # an error before anything is computed
+    return functools.partial(fit_svi, device=device)
 
 
 def _members(index: np.ndarray) -> list[np.ndarray]:
@@ -114,18 +134,24 @@ class IRTRegressor(
     """Multidimensional two-parameter logistic item response model.
 
     ``P(y_li = 1) = sigmoid(discrimination_i . ability_l - difficulty_i)``, fitted by
-    coordinate-ascent variational inference with hierarchical priors. Responses in [0, 1] that are
+    variational inference with hierarchical priors. Responses in [0, 1] that are
     not 0 or 1 enter as a quasi-likelihood. Dimensions that the data does not need shrink to zero.
 
     Parameters
     ----------
     n_dims : int, default=5
         Dimensions of the abilities (of each scenario).
+    solver : {"cavi", "svi"}, default="cavi"
+        Coordinate ascent, or stochastic gradients in Pyro: slower on what fits in memory, but it
+        also fits a memory-mapped X, of which it holds a few hundred rows at a time, and runs on
+        a GPU. "svi" needs ``pip install "sklearn-irt[svi]"``.
+    device : str, default=None
+        Where "svi" computes: "cpu" (None) or "cuda".
     max_iter : int, default=200
-        Rounds at most.
+        Rounds at most; one of "svi" has 10 to 100 gradient steps.
     tol : float, default=1e-5
         The fit has converged when a round raises the lower bound of the log-evidence by less
-        than `tol` per observed response.
+        than `tol` per observed response; with "svi", the mean over 20 rounds.
     response_model : {"fractional", "threshold"}, default="fractional"
         Responses that are not 0 or 1 enter as they are, or as right or wrong by the threshold of
         their scenario (the paper, section 4.3).
@@ -143,9 +169,10 @@ class IRTRegressor(
     memory : str or joblib.Memory, default=None
         Where fits are cached, so that a grid search repeats none.
     n_jobs : int, default=None
-        Scenarios that are fitted at a time, in threads.
+        Scenarios that are fitted at a time, in threads; with "svi" one after the other.
     random_state : int, RandomState or None, default=None
-        Start vector of the truncated SVD; of no influence below 2,000 models.
+        Batches and draws of "svi". With "cavi" the start vector of the truncated SVD, of no
+        influence below 2,000 models.
     verbose : int, default=0
         Print the lower bound every ten rounds.
 
@@ -163,9 +190,15 @@ class IRTRegressor(
     ability_covariance_ : ndarray of shape (n_models, n_abilities, n_abilities)
     prior_precision_ : ndarray of shape (n_abilities, n_abilities)
         Of the abilities of a new model; their prior mean is zero.
+<<<<<<< ours
     lower_bounds_ : ndarray of shape (n_iter,), or a list of them
         Lower bound of the log-evidence per observed response, round by round; a list with one
         array per scenario where there are several fits.
+=======
+    lower_bounds_ : ndarray of shape (n_iter_,), or a list of them
+        Lower bound of the log-evidence per observed response, round by round, noisy with "svi";
+        a list with one array per scenario where there are several fits.
+>>>>>>> theirs
     n_iter_ : int
         Rounds of the slowest fit.
     converged_ : bool
@@ -212,6 +245,8 @@ class IRTRegressor(
 
     _parameter_constraints: dict = {
         "n_dims": [Interval(Integral, 1, None, closed="left")],
+        "solver": [StrOptions({"cavi", "svi"})],
+        "device": [str, None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "response_model": [StrOptions({"fractional", "threshold"})],
@@ -229,6 +264,8 @@ class IRTRegressor(
         self,
         n_dims: int = 5,
         *,
+        solver: str = "cavi",
+        device: str | None = None,
         max_iter: int = 200,
         tol: float = 1e-5,
         response_model: str = "fractional",
@@ -242,6 +279,8 @@ class IRTRegressor(
         verbose: int = 0,
     ):
         self.n_dims = n_dims
+        self.solver = solver
+        self.device = device
         self.max_iter = max_iter
         self.tol = tol
         self.response_model = response_model
@@ -262,7 +301,8 @@ class IRTRegressor(
         Parameters
         ----------
         X : array-like of shape (n_models, n_items)
-            Responses, NaN where not asked.
+            Responses, NaN where not asked. With ``solver="svi"`` a numpy.memmap is not read into
+            memory as a whole.
         y : array-like of shape (n_models,), default=None
             Ignored.
 
@@ -270,7 +310,10 @@ class IRTRegressor(
         -------
         IRTRegressor
         """
-        values = read_responses(self, X, reset=True)
+        if self.solver == "svi" and isinstance(X, np.memmap):
+            values = map_responses(self, X)
+        else:
+            values = read_responses(self, X, reset=True)
         check_ignored_target(y, len(values))
         scenarios = read_scenarios(
             self.scenarios, values.shape[1], getattr(self, "feature_names_in_", None)
@@ -278,11 +321,15 @@ class IRTRegressor(
         bounds = read_range(values, self.response_range, X)
         return self._fit_unit(to_unit(values, bounds, X), scenarios, bounds)
 
-    def _fit_unit(self, responses: np.ndarray, scenarios: Scenarios, bounds) -> "IRTRegressor":
+    def _fit_unit(
+        self, responses: np.ndarray | MappedResponses, scenarios: Scenarios, bounds
+    ) -> "IRTRegressor":
         """Fit validated responses, scaled to [0, 1]."""
+        if self.device is not None and self.solver != "svi":
+            raise ValueError(f'device={self.device!r} needs solver="svi", got {self.solver!r}')
         self.n_features_in_ = responses.shape[1]
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        if len(responses) <= 2000:
+        if self.solver == "cavi" and len(responses) <= 2000:
             seed = 0  # of no influence there: one cache entry for every seed
         self._scenario_index, self._bounds = scenarios.index, bounds
         self.thresholds_ = self._find_thresholds(responses, scenarios)
@@ -299,6 +346,8 @@ class IRTRegressor(
             n_jobs=self.n_jobs,
             verbose=self.verbose,
             strata=scenarios.strata,
+            solver=self.solver,
+            device=self.device,
         )
         self.discrimination_, self.difficulty_, self.prior_precision_ = model
         self.ability_, self.ability_covariance_, _ = stacked
@@ -325,6 +374,11 @@ class IRTRegressor(
     def _find_thresholds(self, responses: np.ndarray, scenarios: Scenarios) -> np.ndarray | None:
         if self.response_model == "fractional":
             return None
+        if isinstance(responses, MappedResponses):
+            raise ValueError(
+                'response_model="threshold" needs X in memory, but it is memory-mapped: give '
+                'numpy.array(X), or use response_model="fractional"'
+            )
         parts = [responses[:, members] for members in _members(scenarios.index)]
         thresholds = np.array([response_threshold(part) for part in parts])
         for name, part, threshold in zip(scenarios.names, parts, thresholds, strict=True):

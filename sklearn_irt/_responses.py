@@ -1,12 +1,16 @@
 """Reading a response matrix: cells, names, range."""
 
+import functools
 import warnings
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
+
+from sklearn_irt.kernels.logistic import row_blocks
 
 # A mean of a few responses may leave their range by so much of its width.
 ROUNDING = 1e-9
@@ -22,6 +26,65 @@ class ResponseRange(NamedTuple):
     @property
     def width(self) -> float:
         return self.high - self.low
+
+
+class MappedResponses:
+    """A response matrix that lies in a file, read in blocks of rows.
+
+    ``mapped[rows]`` is an array of those rows scaled to [0, 1], ``mapped[:, items]`` the same
+    matrix with some of the items.
+    """
+
+    def __init__(
+        self,
+        cells: np.ndarray,
+        bounds: ResponseRange | None = None,
+        items: np.ndarray | None = None,
+    ):
+        self._cells, self._bounds, self._items = cells, bounds, items
+        self.shape = cells.shape if items is None else (len(cells), len(items))
+        self.dtype = np.dtype(np.float64 if cells.dtype == np.float64 else np.float32)
+
+    def __len__(self) -> int:
+        return len(self._cells)
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, tuple):
+            items = np.arange(self._cells.shape[1]) if self._items is None else self._items
+            return MappedResponses(self._cells, self._bounds, items[key[1]])
+        block = self._cells[key] if self._items is None else self._cells[key][:, self._items]
+        values = np.array(block, dtype=self.dtype)  # plain, and in memory
+        if self._bounds is None or self._bounds[:2] == (0.0, 1.0):
+            return values
+        values -= self._bounds.low
+        values /= self._bounds.width
+        return np.clip(values, 0.0, 1.0, out=values)
+
+    @functools.cached_property
+    def extremes(self) -> tuple[float, float]:
+        """Lowest and highest observed response, NaN where there is none."""
+        each = np.array([_extremes(part) for _, part in _parts(self)])
+        return float(np.fmin.reduce(each[:, 0])), float(np.fmax.reduce(each[:, 1]))
+
+    def scaled(self, bounds: ResponseRange) -> "MappedResponses":
+        """The same responses on the scale of [0, 1]."""
+        return MappedResponses(self._cells, bounds, self._items)
+
+
+def _parts(values: np.ndarray | MappedResponses) -> Iterator[tuple[int, np.ndarray]]:
+    """First row and rows of each part of the matrix; all at once where it is in memory."""
+    if not isinstance(values, MappedResponses):
+        yield 0, values
+        return
+    for rows in row_blocks(*values.shape):
+        yield rows.start, values[rows]
+
+
+def _extremes(values: np.ndarray | MappedResponses) -> tuple[float, float]:
+    """Lowest and highest observed response, NaN where there is none."""
+    if isinstance(values, MappedResponses):
+        return values.extremes
+    return float(np.fmin.reduce(values, axis=None)), float(np.fmax.reduce(values, axis=None))
 
 
 def names_of(X: Any) -> tuple[pd.Index, pd.Index] | None:
@@ -160,12 +223,48 @@ def read_responses(estimator: BaseEstimator, X: Any, *, reset: bool) -> np.ndarr
     return values
 
 
-def read_range(values: np.ndarray, response_range: Any, X: Any) -> ResponseRange:
+def map_responses(estimator: BaseEstimator, X: np.memmap) -> MappedResponses:
+    """Validate a memory-mapped response matrix for `fit`, in blocks of rows.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Gets `n_features_in_`.
+    X : memmap of shape (n_models, n_items)
+
+    Returns
+    -------
+    MappedResponses
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `read_responses`.
+    """
+    if X.dtype.kind not in "fiub":
+        raise TypeError(f"X must hold numbers (NaN for not asked), but its dtype is {X.dtype}")
+    if X.ndim != 2 or len(X) < 2 or X.shape[1] < 1:
+        raise ValueError(
+            f"X has shape {X.shape}; an item response model needs at least two models (rows) and "
+            "one item (column)"
+        )
+    validate_data(estimator, X, reset=True, skip_check_array=True)
+    mapped = MappedResponses(X)
+    if np.isnan(mapped.extremes[0]):
+        raise ValueError("X has no observed response: every cell is NaN")
+    if np.isinf(mapped.extremes).any():
+        for first, part in _parts(mapped):
+            for row, column in np.argwhere(np.isinf(part)):
+                raise ValueError(f"X is infinite at {describe_cell(X, first + row, column)}")
+    return mapped
+
+
+def read_range(values: np.ndarray | MappedResponses, response_range: Any, X: Any) -> ResponseRange:
     """Range of the training responses.
 
     Parameters
     ----------
-    values : ndarray of shape (n_models, n_items)
+    values : ndarray or MappedResponses of shape (n_models, n_items)
     response_range : None or pair of float
         None: [0, 1] where all values lie in it, else their minimum and maximum with a warning.
     X : array-like
@@ -175,7 +274,7 @@ def read_range(values: np.ndarray, response_range: Any, X: Any) -> ResponseRange
     -------
     ResponseRange
     """
-    low, high = float(np.fmin.reduce(values, axis=None)), float(np.fmax.reduce(values, axis=None))
+    low, high = _extremes(values)
     if response_range is not None:
         try:
             bounds = tuple(float(bound) for bound in response_range)
@@ -214,16 +313,21 @@ def read_range(values: np.ndarray, response_range: Any, X: Any) -> ResponseRange
     return ResponseRange(low, high, learned=True)
 
 
-def _refuse_outside(values: np.ndarray, bounds: ResponseRange, X: Any) -> None:
+def _refuse_outside(values: Any, bounds: ResponseRange, X: Any) -> None:
     slack = ROUNDING * bounds.width
-    outside = (values < bounds.low - slack) | (values > bounds.high + slack)
-    if outside.any():
-        row, column = np.argwhere(outside)[0]
-        raise ValueError(
-            f"X has the response {_shown(values[row, column])} at {describe_cell(X, row, column)}, "
-            f"outside the response range [{bounds.low:g}, {bounds.high:g}]; mark what was not "
-            "asked with NaN, or give response_range"
-        )
+    low, high = _extremes(values)
+    if not (low < bounds.low - slack or high > bounds.high + slack):
+        return
+    for first, part in _parts(values):
+        outside = (part < bounds.low - slack) | (part > bounds.high + slack)
+        if outside.any():
+            row, column = np.argwhere(outside)[0]
+            raise ValueError(
+                f"X has the response {_shown(part[row, column])} at "
+                f"{describe_cell(X, first + row, column)}, "
+                f"outside the response range [{bounds.low:g}, {bounds.high:g}]; mark what was not "
+                "asked with NaN, or give response_range"
+            )
 
 
 def _shown(value: np.floating) -> str:
@@ -231,14 +335,14 @@ def _shown(value: np.floating) -> str:
     return f"{value:g}" if float(f"{value:g}") == float(value) else repr(float(value))
 
 
-def to_unit(values: np.ndarray, bounds: ResponseRange, X: Any) -> np.ndarray:
+def to_unit(values: Any, bounds: ResponseRange, X: Any) -> Any:
     """Responses scaled to [0, 1]; the same array where they are in [0, 1] already.
 
     New responses outside a range that was learned from the training responses are clipped with
     a warning; outside a given one they raise a ValueError.
     """
+    low, high = _extremes(values)
     if bounds.learned:
-        low, high = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
         if low < bounds.low or high > bounds.high:
             warnings.warn(
                 f"responses outside the range [{bounds.low:g}, {bounds.high:g}] of the training "
@@ -249,16 +353,16 @@ def to_unit(values: np.ndarray, bounds: ResponseRange, X: Any) -> np.ndarray:
             values = np.clip(values, bounds.low, bounds.high)
     else:
         _refuse_outside(values, bounds, X)
-    if bounds.low <= 0.0 and bounds.high >= 2.0 and values.size:
-        highest = np.fmax.reduce(values, axis=None)
-        if 0.0 < highest <= 1.0:
+    if bounds.low <= 0.0 and bounds.high >= 2.0:
+        if 0.0 < high <= 1.0:
             warnings.warn(
                 f"every response is at most 1, on a scale from {bounds.low:g} to "
                 f"{bounds.high:g}: are they shares of it? Then multiply them by {bounds.high:g}",
                 UserWarning,
                 stacklevel=3,
             )
-    low, high = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
+    if isinstance(values, MappedResponses):
+        return values.scaled(bounds)
     if low < bounds.low or high > bounds.high:
         values = np.clip(values, bounds.low, bounds.high)  # by a rounding error
     if bounds.low == 0.0 and bounds.high == 1.0:

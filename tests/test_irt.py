@@ -1,5 +1,10 @@
 """IRTRegressor: what it recovers, what it says about the fit, and its units."""
 
+import importlib
+import os
+import subprocess
+import sys
+import tracemalloc
 import warnings
 
 import joblib
@@ -9,10 +14,13 @@ import pytest
 from scipy.optimize import approx_fprime, minimize
 from scipy.special import expit
 from scipy.stats import kendalltau
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.estimator_checks import check_estimator
 
 from sklearn_irt import IRTRegressor
 from sklearn_irt.datasets import make_responses
+from sklearn_irt.kernels import logistic
 from sklearn_irt.kernels.cavi import fit_cavi
 
 
@@ -368,6 +376,8 @@ def test_item_information_refuses_other_shapes(fitted):
     [
         ("n_dims", 0),
         ("n_dims", 1.5),
+        ("solver", "nuts"),
+        ("device", 1),
         ("max_iter", 0),
         ("tol", -1),
         ("abilities", "x"),
@@ -428,3 +438,195 @@ def test_most_cells_missing_keeps_the_order_of_abilities(shared):
     assert kendalltau(*first).statistic > 0.9
     score = [IRTRegressor(5).fit(X).predict(X) for X in (full, sparse)]
     assert kendalltau(*score).statistic > 0.9
+
+
+@pytest.fixture(scope="module")
+def pyro():
+    """Where SKLEARN_IRT_REQUIRE_SVI is set, the absence of torch or Pyro is a failure."""
+    if os.environ.get("SKLEARN_IRT_REQUIRE_SVI"):
+        return importlib.import_module("pyro")
+    return pytest.importorskip("pyro", reason="pyro is not installed (the extra svi)")
+
+
+def stochastic(n_dims=2, **options):
+    """Three rounds of the stochastic solver."""
+    options = {"solver": "svi", "random_state": 0, "max_iter": 3, "tol": 0, **options}
+    return IRTRegressor(n_dims, **options)
+
+
+FITTED = ("discrimination_", "difficulty_", "item_covariance_", "ability_", "ability_covariance_")
+
+
+@pytest.fixture(scope="module")
+def by_svi(pyro, X):
+    return IRTRegressor(2, solver="svi", random_state=0, tol=3e-4).fit(X)
+
+
+def test_both_solvers_find_the_same_model(by_svi, fitted, data, X):
+    p, q = (
+        expit(irt.ability_ @ irt.discrimination_.T - irt.difficulty_) for irt in (by_svi, fitted)
+    )
+    assert np.corrcoef(p.ravel(), q.ravel())[0, 1] > 0.99
+    assert np.sqrt(((p - data.probabilities) ** 2).mean()) < 0.08
+    assert by_svi.score(X) == pytest.approx(fitted.score(X), abs=0.005)
+    np.testing.assert_allclose(by_svi.predict(X), fitted.predict(X), atol=0.01)
+    assert vars(by_svi).keys() == vars(fitted).keys()
+    for name in FITTED:
+        assert getattr(by_svi, name).shape == getattr(fitted, name).shape
+        assert getattr(by_svi, name).dtype == getattr(fitted, name).dtype
+    assert by_svi.converged_ is True and len(by_svi.lower_bounds_) == by_svi.n_iter_
+    right, wrong = by_svi.transform(np.ones((1, 120))), by_svi.transform(np.zeros((1, 120)))
+    assert right[0, 0] > 1 > -1 > wrong[0, 0]
+
+
+def test_stochastic_fits_of_several_scenarios(pyro, scenarios, correlated):
+    labels, X = scenarios["items"]["scenario"], scenarios.responses
+    fits = [stochastic(scenarios=labels, n_jobs=n_jobs).fit(X) for n_jobs in (None, 2)]
+    assert vars(fits[0]).keys() == vars(correlated).keys()
+    for name in (*FITTED, "prior_precision_"):
+        np.testing.assert_array_equal(getattr(fits[0], name), getattr(fits[1], name))
+        assert getattr(fits[0], name).shape == getattr(correlated, name).shape
+    assert [len(bounds) for bounds in fits[0].lower_bounds_] == [3, 3]
+    alone = stochastic().fit(X.iloc[:, :40])
+    np.testing.assert_array_equal(fits[0].discrimination_[:40, :2], alone.discrimination_)
+    joint = stochastic(scenarios=labels, abilities="joint").fit(X)
+    assert joint.ability_.shape == (100, 2)
+
+
+def test_stochastic_fits_are_reproduced_cloned_and_cached(pyro, tmp_path, X, capsys):
+    first = stochastic(verbose=1).fit(X)
+    assert "[IRTRegressor] part 1/1, round 1:" in capsys.readouterr().out
+    assert clone(first).get_params() == first.get_params()
+    cached = stochastic(memory=str(tmp_path))
+    for again in (clone(first).fit(X), cached.fit(X), clone(cached).fit(X)):
+        np.testing.assert_array_equal(again.ability_, first.ability_)
+    assert len(list(tmp_path.rglob("output.pkl"))) == 1
+    other = stochastic(random_state=1, memory=str(tmp_path)).fit(X)
+    assert (other.difficulty_ != first.difficulty_).any()
+    with pytest.warns(ConvergenceWarning, match="max_iter=2 rounds"):
+        stochastic(max_iter=2, tol=1e-5).fit(X)
+
+
+def mapped(path, array):
+    np.save(path, array)
+    return np.load(path, mmap_mode="r")
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "uint8", "bool"])
+def test_a_memory_mapped_matrix_gives_the_fit_of_that_in_memory(pyro, dtype, tmp_path, X):
+    array = X.astype(dtype)
+    found = stochastic().fit(mapped(tmp_path / "x.npy", array))
+    kind = "float64" if dtype == "float64" else "float32"
+    expected = stochastic().fit(array.astype(kind))
+    for name in FITTED:
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    np.testing.assert_array_equal(found.predict(X), expected.predict(X))
+
+
+def test_a_memory_mapped_matrix_in_its_unit_with_holes_and_scenarios(pyro, tmp_path, scenarios):
+    labels = scenarios["items"]["scenario"]
+    cells = (100 * scenarios.responses.to_numpy()).astype(np.float32)
+    cells[::3, 5] = np.nan
+    options = {"scenarios": labels, "response_range": (0, 100)}
+    found = stochastic(**options).fit(mapped(tmp_path / "x.npy", cells))
+    expected = stochastic(**options).fit(cells)
+    for name in FITTED:
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=1e-5)
+    with pytest.warns(UserWarning, match="percentages"):
+        learned = stochastic().fit(mapped(tmp_path / "y.npy", cells))
+    np.testing.assert_allclose(learned.predict(cells), expected.predict(cells), atol=20)
+
+
+def test_a_memory_mapped_matrix_is_never_in_memory_as_a_whole(pyro, tmp_path, monkeypatch):
+    stored = np.lib.format.open_memmap(tmp_path / "x.npy", "w+", np.uint8, (3000, 1000))
+    rng = np.random.default_rng(0)
+    for at in range(0, 3000, 500):  # written in chunks of rows
+        chance = expit(rng.normal(size=(500, 1)) - np.linspace(-2, 2, 1000))
+        stored[at : at + 500] = rng.random(chance.shape) < chance
+    stored.flush()
+    monkeypatch.setattr(logistic, "BLOCK_ELEMENTS", 200_000)
+    stochastic(1).fit(np.eye(4))  # what is imported is not counted
+    tracemalloc.start()
+    irt = stochastic(1, max_iter=1).fit(np.load(tmp_path / "x.npy", mmap_mode="r"))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert irt.ability_.shape == (3000, 1)
+    assert peak < 0.6 * 8 * stored.size  # as float64
+
+
+def test_bad_memory_mapped_matrices_are_refused(pyro, tmp_path, X):
+    def fit(array, **options):
+        return stochastic(**options).fit(mapped(tmp_path / "x.npy", array))
+
+    bad = X.copy()
+    bad[140, 7] = np.inf
+    with pytest.raises(ValueError, match=r"infinite at row 140 \(model\) and column 7 \(item\)"):
+        fit(bad)
+    with pytest.raises(ValueError, match=r"response 1 at row \d+ .* outside the response range"):
+        fit(X, response_range=(0, 0.5))
+    with pytest.raises(ValueError, match="every cell is NaN"):
+        fit(X * np.nan)
+    with pytest.raises(ValueError, match="at least two models"):
+        fit(X[:1])
+    with pytest.raises(ValueError, match=r"shape \(3,\)"):
+        fit(X[0, :3])
+    with pytest.raises(TypeError, match="dtype is <U3"):
+        fit(X[:5].astype("U3"))
+    with pytest.raises(ValueError, match='response_model="threshold" needs X in memory'):
+        fit(X, response_model="threshold")
+    with pytest.raises(ValueError, match="2 scenarios|scenarios"):
+        fit(X, scenarios=["a", "b"])
+
+
+def test_a_device_is_for_the_stochastic_solver(X):
+    irt = IRTRegressor(2, device="cpu")
+    with pytest.raises(ValueError, match="device='cpu' needs solver=\"svi\", got 'cavi'"):
+        irt.fit(X)
+    assert not hasattr(irt, "n_features_in_")
+
+
+def test_without_torch_the_error_names_the_extra(X, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    irt = stochastic()
+    with pytest.raises(ImportError, match=r'pip install "sklearn-irt\[svi\]"') as error:
+        irt.fit(X)
+    assert len(str(error.value).splitlines()) == 1
+    assert not hasattr(irt, "n_features_in_")
+    IRTRegressor(2).fit(X)
+
+
+def test_torch_is_not_imported_before_it_is_used():
+    code = (
+        "import sys, numpy as np, sklearn_irt, sklearn_irt.kernels.svi as s;"
+        "sklearn_irt.IRTRegressor(1).fit(np.eye(4));"
+        "assert not {'torch', 'pyro'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+@pytest.mark.slow
+def test_the_stochastic_solver_passes_scikit_learns_checks(pyro):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # random numbers are no responses
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        check_estimator(stochastic(max_iter=1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["gsm", "mmlu", "ifeval"])
+def test_both_solvers_agree_on_real_matrices(pyro, shared, name):
+    X = joblib.load(shared / "data" / "benchmark_prediction" / f"{name}.jbl").astype(float)
+    new, train = np.split(np.random.RandomState(0).permutation(X), [len(X) // 4])
+    fits = [IRTRegressor(5, solver=solver, random_state=0).fit(train) for solver in ("cavi", "svi")]
+    chances = [expit(irt.ability_ @ irt.discrimination_.T - irt.difficulty_) for irt in fits]
+    assert np.corrcoef(*[p.ravel() for p in chances])[0, 1] > 0.99
+    assert fits[1].score(new) == pytest.approx(fits[0].score(new), abs=0.005)
+    errors = np.zeros(2)
+    for draw in range(20):
+        asked = np.random.RandomState(draw).permutation(X.shape[1])[:100]
+        known = np.full(new.shape, np.nan)
+        known[:, asked] = new[:, asked]
+        for i, irt in enumerate(fits):
+            pirt = np.where(np.isnan(known), irt.predict_responses(known), known).mean(axis=1)
+            errors[i] += np.abs(pirt - new.mean(axis=1)).mean() / 20
+    assert abs(errors[1] - errors[0]) < 0.001
