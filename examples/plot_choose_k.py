@@ -9,10 +9,9 @@ the next model, before anyone is asked anything. Models that are left out play t
 # %%
 # Your own matrix goes here: rows are models, columns are questions, NaN is "not asked".
 
+from sklearn_irt.datasets import make_responses
 from sklearn_irt.evaluation import compare_strategies, summarize
 from sklearn_irt.model_selection import RandomModelsSplit
-
-from sklearn_irt.datasets import make_responses
 from sklearn_irt.plots import ModelErrorsDisplay, StrategiesDisplay
 
 responses = make_responses(n_models=80, n_items=160, random_state=0).responses

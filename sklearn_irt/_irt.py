@@ -190,15 +190,9 @@ class IRTRegressor(
     ability_covariance_ : ndarray of shape (n_models, n_abilities, n_abilities)
     prior_precision_ : ndarray of shape (n_abilities, n_abilities)
         Of the abilities of a new model; their prior mean is zero.
-<<<<<<< ours
     lower_bounds_ : ndarray of shape (n_iter,), or a list of them
-        Lower bound of the log-evidence per observed response, round by round; a list with one
-        array per scenario where there are several fits.
-=======
-    lower_bounds_ : ndarray of shape (n_iter_,), or a list of them
         Lower bound of the log-evidence per observed response, round by round, noisy with "svi";
         a list with one array per scenario where there are several fits.
->>>>>>> theirs
     n_iter_ : int
         Rounds of the slowest fit.
     converged_ : bool
