@@ -406,7 +406,7 @@ class AdaptiveSession:
                 session._told
             ):
                 raise ValueError("an item was asked twice")
-        except (KeyError, TypeError, ValueError, IndexError) as error:
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
             raise ValueError(f"{path} is damaged: {error}") from error
         return session
 
@@ -520,7 +520,7 @@ def _score(item: Any, score: Any) -> float:
         return np.nan
     try:
         value = float(score)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(
             f"the score of the item {item!r} must be a number, got {score!r}"
         ) from None

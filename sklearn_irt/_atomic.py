@@ -15,8 +15,15 @@ def replace_atomically(path: Path, data: bytes) -> None:
         A link is followed, as open() would. A file there is replaced and its permissions kept; a
         new one has those of the umask.
     data : bytes
+
+    Raises
+    ------
+    OSError
+        Where the path is no file: a folder, a device or a pipe.
     """
     target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        raise OSError(f"{path} is no file that could be replaced")
     temporary = target.with_name(f".sklearn-irt-{uuid.uuid4().hex}.tmp")
     try:
         # mkstemp would give the file 0600 whatever the umask.

@@ -3,7 +3,8 @@
 from typing import Any
 
 import numpy as np
-import pandas as pd
+
+from sklearn_irt._scenarios import in_order_of_items
 
 
 def read_costs(
@@ -30,13 +31,10 @@ def read_costs(
         Naming the item whose cost is negative, missing or infinite; where all are zero; where the
         budget is below the cheapest item.
     """
-    if item_names is not None and isinstance(costs, pd.Series):
-        by_name = costs.set_axis([str(name) for name in costs.index])
-        if by_name.index.is_unique and set(item_names) <= set(by_name.index):
-            costs = by_name.loc[list(item_names)]
+    costs = in_order_of_items(costs, item_names, "costs")
     try:
         values = np.asarray(costs, dtype=float)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"costs must be numbers, one per item: {error}") from None
     if values.shape != (n_items,):
         raise ValueError(f"costs has shape {values.shape}, but X has {n_items} items (columns)")

@@ -650,10 +650,12 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            Where relatives are off, or no training model is known.
+            Where `n` is not positive, relatives are off, or no training model is known.
         """
         check_is_fitted(self)
         self._validate_params()
+        if not isinstance(n, Integral) or isinstance(n, bool) or n < 1:
+            raise ValueError(f"n must be an integer of at least 1, got {n!r}")
         if self._relative_share() == 0.0:
             raise ValueError(
                 "relatives are off: "
@@ -758,6 +760,9 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
             names = model_names(responses, len(values))
             if not isinstance(responses, pd.DataFrame):
                 raise ValueError("names must be given: responses have no row names")
+        nameless = [i for i, name in enumerate(names) if pd.isna(name) or not str(name)]
+        if nameless:
+            raise ValueError(f"names has no name for row {nameless[0]} of responses")
         names = np.array([str(name) for name in names], dtype=object)
         if len(names) != len(values):
             raise ValueError(f"names has {len(names)} entries, but responses {len(values)} rows")

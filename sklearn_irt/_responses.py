@@ -412,6 +412,8 @@ def read_all_items(
                 f"{called} has shape {values.shape}, but the benchmark has {n_items} items: give "
                 f"one column for each of the {n_items} items, NaN where not asked"
             )
+    if not len(values):
+        raise ValueError(f"{called} has no rows: give at least one model")
     if np.isinf(values).any():
         row, column = np.argwhere(np.isinf(values))[0]
         raise ValueError(f"{called} is infinite at {describe_cell(X, row, column)}")

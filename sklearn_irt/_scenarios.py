@@ -64,10 +64,7 @@ def read_scenarios(labels: Any, n_items: int, item_names: Any = None) -> Scenari
     if labels is None:
         zeros = np.zeros(n_items, dtype=int)
         return Scenarios(("all",), zeros, zeros, np.full(n_items, 1.0 / n_items), ((),))
-    if item_names is not None and isinstance(labels, (pd.Series, pd.DataFrame)):
-        by_name = labels.set_axis([str(name) for name in labels.index], axis=0)
-        if by_name.index.is_unique and set(by_name.index) == set(item_names):
-            labels = by_name.loc[list(item_names)]
+    labels = in_order_of_items(labels, item_names, "scenarios")
     try:
         table = np.asarray(labels, dtype=object)
     except ValueError:
@@ -96,6 +93,42 @@ def read_scenarios(labels: Any, n_items: int, item_names: Any = None) -> Scenari
         weights[members] = item_weights(strata[members])
         subscenarios.append(within)
     return Scenarios(names, index, strata, weights, tuple(subscenarios))
+
+
+def in_order_of_items(values: Any, item_names: Any, parameter: str) -> Any:
+    """A Series or DataFrame indexed by the items' names, in their order; others as they are.
+
+    Parameters
+    ----------
+    values : object
+    item_names : array-like of str, optional
+    parameter : str
+        For the error.
+
+    Returns
+    -------
+    object
+
+    Raises
+    ------
+    ValueError
+        Where an item is missing from the index or there twice. An index of integers that are no
+        items' names says nothing: such values are taken by position.
+    """
+    if item_names is None or not isinstance(values, (pd.Series, pd.DataFrame)):
+        return values
+    index = pd.Index([str(name) for name in values.index])
+    missing = [name for name in item_names if name not in index]
+    if missing and pd.api.types.is_integer_dtype(values.index):
+        return values
+    if missing:
+        raise ValueError(
+            f"{parameter} is indexed by item, but has no item {missing[0]!r}, which X has"
+        )
+    if not index.is_unique:
+        repeated = index[index.duplicated()][0]
+        raise ValueError(f"{parameter} has the item {repeated!r} more than once")
+    return values.set_axis(index, axis=0).loc[list(item_names)]
 
 
 def _codes(labels: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:

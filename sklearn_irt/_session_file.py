@@ -51,7 +51,7 @@ def read_session(path: str | os.PathLike[str]) -> dict:
     """
     try:
         document = json.loads(Path(path).read_bytes().decode())
-    except ValueError:
+    except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ValueError(f"{path} is no session that AdaptiveSession.save wrote")

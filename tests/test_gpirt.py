@@ -1259,3 +1259,21 @@ def test_intervals_cover_pooled_over_benchmarks(method):
             hits.append(((low <= truth) & (truth <= high)).mean())
     for name, hits in covered.items():
         assert 0.85 <= np.mean(hits) <= 0.95, name
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.5, True, None])
+def test_a_number_of_relatives_that_is_none_is_refused(families, n):
+    with pytest.raises(ValueError, match="n must be an integer of at least 1"):
+        families.estimator.relatives_of(families.answers, n=n)
+
+
+@pytest.mark.parametrize(
+    ("rows", "names", "message"),
+    [(0, [], "responses has no rows"), (1, [""], "no name for row 0"), (1, [None], "no name")],
+)
+def test_models_without_a_name_or_answers_are_not_added(families, rows, names, message):
+    before = len(families.estimator.training_models_)
+    responses = np.zeros((rows, len(families.estimator.item_weights_)))
+    with pytest.raises(ValueError, match=message):
+        families.estimator.add_models(responses, names)
+    assert len(families.estimator.training_models_) == before

@@ -7,6 +7,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from sklearn_irt import AnchorSelector, GPIRTEstimator, IRTRegressor
+from sklearn_irt._costs import read_costs
 from sklearn_irt._scenarios import read_scenarios
 from sklearn_irt.datasets import make_responses
 
@@ -246,3 +247,27 @@ def test_the_leaderboard_at_real_size():
     assert pipe[1].scenarios_ == tuple(sizes)
     counts = pd.Series(subject).dropna().value_counts()
     assert len(counts) > 35  # clusters spread over the subjects without being told to
+
+
+@pytest.mark.parametrize("change", ["reversed", "typo", "repeated", "positions"])
+def test_labels_and_costs_are_matched_by_name_or_refused(change):
+    names = ["a", "b", "c", "d"]
+    labels = pd.Series(["x", "x", "y", "y"], names)
+    costs = pd.Series([1.0, 2, 3, 4], names)
+    if change == "positions":  # integers that are no names say nothing
+        labels, costs = labels.reset_index(drop=True), costs.reset_index(drop=True)
+    else:
+        labels, costs = labels[::-1], costs[::-1]
+    if change in ("reversed", "positions"):
+        assert read_scenarios(labels, 4, names).index.tolist() == [0, 0, 1, 1]
+        assert read_costs(costs, 4, None, names).tolist() == [1, 2, 3, 4]
+        return
+    wrong = {"a": "typo"} if change == "typo" else {"a": "b"}
+    expected = "no item 'a'"
+    if change == "repeated":
+        labels, costs = (pd.concat([each, each[:1]]) for each in (labels, costs))
+        wrong, expected = {}, "item 'd' more than once"
+    for read, given in ((read_scenarios, labels), (read_costs, costs)):
+        arguments = (4, names) if read is read_scenarios else (4, None, names)
+        with pytest.raises(ValueError, match=expected):
+            read(given.rename(wrong), *arguments)
