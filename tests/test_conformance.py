@@ -143,6 +143,7 @@ def test_scikit_learn_check(estimator, check):
     _quietly(check, estimator)
 
 
+@pytest.mark.slow
 @_every_check([make_pipeline(AnchorSelector(), GPIRTEstimator())])
 def test_scikit_learn_check_of_the_pipeline(estimator, check):
     _quietly(check, estimator)

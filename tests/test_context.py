@@ -362,6 +362,7 @@ def test_hash_depends_on_responses_that_are_no_anchors(data):
     assert not _hashed_alike(base, other)
 
 
+@pytest.mark.slow
 def test_hash_is_that_of_another_process(data, selector, anchored):
     again = joblib.Parallel(n_jobs=2)(
         joblib.delayed(_fit_and_hash)(clone(selector), data.responses) for _ in range(2)

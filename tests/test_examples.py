@@ -96,6 +96,7 @@ def test_prompts_ask_other_items_of_each_row():
     assert asked.any(axis=0).all()
 
 
+@pytest.mark.slow
 def test_accuracy_prints_what_a_direct_computation_gives(real_data):
     options = "--datasets rte --seeds 1 --sizes 30 --methods random".split()
     printed = output_of("accuracy.py", *options)

@@ -334,6 +334,7 @@ def test_a_scenario_without_answers_is_filled_by_the_others(several):
     assert np.isnan(kind(several.estimator, "naive").predict(answers)).all()
 
 
+@pytest.mark.slow
 def test_parameters_of_predict_time_need_no_refit(bench):
     estimator = pickle.loads(pickle.dumps(bench.estimator))
     anchored = clone(bench.selector).fit_transform(bench.train)
@@ -614,7 +615,8 @@ def test_units(low, high, several):
             e.predict_table(a).drop(columns=["answered", "std_error"])
             for e, a in ((ours, unit(several.answers)), (theirs, several.answers))
         )
-        assert (table.pop("relatives") == expected.pop("relatives")).all()
+        for column in ("relatives", "unusual"):
+            assert (table.pop(column) == expected.pop(column)).all()
         np.testing.assert_allclose(table, unit(expected), **close)
         compared, expected = (
             e.compare(a, a[::-1]).drop(columns="probability_lower")
@@ -820,6 +822,7 @@ def test_answers_beyond_the_anchors_leave_no_false_certainty():
     assert (found.stds["naive"] > 0.05).all() and (found.stds["gpirt"] > 0.005).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["irt", "random"])
 def test_a_maximum_likelihood_error_stays_on_the_scale(method):
     data = make_responses(n_models=60, scenarios={"a": 30, "b": 30}, random_state=1)

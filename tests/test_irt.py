@@ -462,6 +462,7 @@ def by_svi(pyro, X):
     return IRTRegressor(2, solver="svi", random_state=0, tol=3e-4).fit(X)
 
 
+@pytest.mark.slow
 def test_both_solvers_find_the_same_model(by_svi, fitted, data, X):
     p, q = (
         expit(irt.ability_ @ irt.discrimination_.T - irt.difficulty_) for irt in (by_svi, fitted)
@@ -523,6 +524,7 @@ def test_a_memory_mapped_matrix_gives_the_fit_of_that_in_memory(pyro, dtype, tmp
     np.testing.assert_array_equal(found.predict(X), expected.predict(X))
 
 
+@pytest.mark.slow
 def test_a_memory_mapped_matrix_in_its_unit_with_holes_and_scenarios(pyro, tmp_path, scenarios):
     labels = scenarios["items"]["scenario"]
     cells = (100 * scenarios.responses.to_numpy()).astype(np.float32)

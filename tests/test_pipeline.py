@@ -325,6 +325,7 @@ def grid(small):
     return search().fit(*small)
 
 
+@pytest.mark.slow
 def test_grid_search_finds_what_wiring_by_hand_finds(small, grid, folds_by_hand):
     X, _ = small
     results = grid.cv_results_
@@ -342,7 +343,8 @@ def test_grid_search_finds_what_wiring_by_hand_finds(small, grid, folds_by_hand)
     same(grid.predict(X), by_hand(X, X, k=best[0], n_dims=best[1]))
 
 
-@pytest.mark.parametrize("where", ["pipeline", pytest.param("steps", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["pipeline", "steps"])
 def test_grid_search_with_caches_gives_the_same(tmp_path, where, small, grid):
     memory = str(tmp_path)
     cached = search(memory) if where == "pipeline" else search(None, 2, anchors__memory=memory)
@@ -358,6 +360,7 @@ def test_grid_search_with_caches_gives_the_same(tmp_path, where, small, grid):
         assert stored == 2 * (3 * 2 + 1)
 
 
+@pytest.mark.slow
 def test_randomized_search(small, grid):
     found = RandomizedSearchCV(
         pipeline(), GRID, n_iter=2, random_state=0, cv=CV, scoring="neg_mean_absolute_error"

@@ -141,6 +141,7 @@ def test_from_logs_to_a_new_models_score(past, cli, tmp_path):
         assert each.cpu < 20, each.args  # seconds; 4 to 8 on a busy machine
 
 
+@pytest.mark.slow
 def test_a_table_gives_the_same_benchmark(past, cli, tmp_path):
     folder, data = past
     wide = data.iloc[:30].set_axis(
@@ -157,6 +158,7 @@ def test_a_table_gives_the_same_benchmark(past, cli, tmp_path):
     assert two.info["source"] == "lm-evaluation-harness"
 
 
+@pytest.mark.slow
 def test_what_is_missing_and_dropped_is_told(past, cli, tmp_path):
     folder, data = past
     for number in range(4):

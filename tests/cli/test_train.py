@@ -72,6 +72,7 @@ def test_k_for_each_scenario_and_subscenarios(build, scores):
     assert tiny.info["source"] == "table"
 
 
+@pytest.mark.slow
 def test_the_seed_and_the_method_count(build, scores):
     found = {}
     for options in (("--seed", 1), ("--seed", 1, "--jobs", 2), ("--seed", 2)):

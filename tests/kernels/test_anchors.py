@@ -306,6 +306,7 @@ print(json.dumps([[a.positions.tolist(), a.weights.tolist()] for a in result]))
 """
 
 
+@pytest.mark.slow
 def test_anchors_do_not_depend_on_the_number_of_threads():
     outputs = []
     for threads in ("1", "2"):

@@ -193,6 +193,7 @@ def test_a_round_equals_the_loops(kind, n_models, n_items, n_dims, n_groups):
         np.testing.assert_allclose(logits(after), expected, atol=1e-9, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_bound_lies_below_the_evidence():
     """Three models, two items, one dimension: the evidence by two million prior draws."""
     responses = np.array([[1.0, 0.0], [1.0, 1.0], [0.0, np.nan]])

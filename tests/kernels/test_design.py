@@ -198,7 +198,8 @@ def test_simulated_answers_are_as_frequent_as_the_prior_says(monkeypatch):
 
 
 @pytest.mark.parametrize("fractional", [False, True])
-def test_simulated_design_is_seeded_and_nests(fractional):
+def test_simulated_design_is_seeded_and_nests(fractional, monkeypatch):
+    monkeypatch.setattr(design, "N_SIMULATED", 100)  # so few that the seed matters
     case = Simulation(2, n_training=8, n_items=40, fractional=fractional)
     every = np.ones(40, dtype=bool)
     five, ten = (greedy(case.gains(7), k, every) for k in (5, 10))

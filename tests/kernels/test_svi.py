@@ -142,6 +142,7 @@ def test_the_lower_bound_is_that_computed_by_hand():
     assert abs(np.mean(found) - np.mean(expected)) < 4 * error
 
 
+@pytest.mark.slow
 def test_batches_say_the_same_of_the_whole_on_average():
     responses = np.random.default_rng(0).random((6, 8)).round(1)
     responses[1, 1] = np.nan
@@ -168,6 +169,7 @@ def test_batches_say_the_same_of_the_whole_on_average():
     assert abs(np.mean(whole) - np.mean(quarters)) < 4 * error
 
 
+@pytest.mark.slow
 def test_a_guide_of_pyros_own_finds_the_same_items_and_no_higher_bound():
     responses, _ = simulate(40, 12, 1)
     fit = nearly(responses, 1)
@@ -191,6 +193,7 @@ def test_a_guide_of_pyros_own_finds_the_same_items_and_no_higher_bound():
     assert bound.mean() < fit.lower_bounds[-10:].mean() + 4 * error
 
 
+@pytest.mark.slow
 def test_it_agrees_with_coordinate_ascent(X, fitted):
     cavi = fit_cavi(X, 2, max_iter=200)
     assert fitted.converged and fitted.n_iter < 200
@@ -324,6 +327,7 @@ def test_what_fails_leaves_pyro_as_it_was(X):
     assert torch.equal(torch.get_rng_state(), before)
 
 
+@pytest.mark.slow
 def test_fits_in_threads_are_those_of_one_after_the_other(X):
     parts, found = [X[:, :30], X[:, 30:]], {}
 
@@ -341,6 +345,7 @@ def test_fits_in_threads_are_those_of_one_after_the_other(X):
         np.testing.assert_array_equal(found[number].lower_bounds, expected.lower_bounds)
 
 
+@pytest.mark.slow
 def test_missing_cells_are_not_seen(X):
     holed = X.copy()
     holed[np.random.default_rng(1).random(X.shape) < 0.3] = np.nan
@@ -359,6 +364,7 @@ def test_missing_cells_are_not_seen(X):
     )
 
 
+@pytest.mark.slow
 def test_groups_have_a_prior_mean_of_their_own():
     responses, _ = simulate(80, 40, 1)
     responses[:, 20:] = np.maximum(responses[:, 20:], responses[:, :20])  # easy
@@ -370,6 +376,7 @@ def test_groups_have_a_prior_mean_of_their_own():
     assert fit.item_mean[1, 1] > fit.item_mean[0, 1] + 0.5
 
 
+@pytest.mark.slow
 def test_fractional_responses():
     _, chance = simulate(60, 50, 1)
     fractional = np.random.default_rng(0).beta(4 * chance, 4 * (1 - chance))

@@ -56,6 +56,7 @@ def test_loaded_benchmark_predicts_the_same(pipe, saved, data):
     )
 
 
+@pytest.mark.slow
 def test_another_process_predicts_the_same(saved, data, tmp_path):
     tiny = load_benchmark(saved)
     answers = data.responses[40:][tiny.anchors()]

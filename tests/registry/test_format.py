@@ -116,6 +116,7 @@ def test_equal_content_gives_equal_bytes(path, tmp_path):
     assert path.read_bytes() == other.read_bytes()
 
 
+@pytest.mark.slow
 def test_round_trip_in_another_process(path):
     write_benchmark_file(path, ARRAYS, META)
     before = path.read_bytes()
@@ -340,6 +341,7 @@ def test_killed_before_the_replacement(small):
     assert all(name.startswith(".sklearn-irt-") and name.endswith(".tmp") for name in left)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delay", [0.0, 0.003, 0.011, 0.02])
 def test_killed_at_any_moment(path, delay):
     script = (

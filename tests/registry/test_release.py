@@ -620,6 +620,7 @@ def test_downloaded_once(small, home, monkeypatch):
     load_released("tinyAlpacaEval", download_if_missing=False)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="eight imports would take the whole time")
 def test_many_processes_from_an_empty_cache(small, home):
     code = f"""

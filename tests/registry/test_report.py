@@ -297,6 +297,7 @@ def test_markup_in_names_is_text(evil, comparison, tmp_path):
     read(write_report(tmp_path / "one.html", tiny, answers.iloc[1], title=EVIL[1]))
 
 
+@pytest.mark.slow
 def test_same_input_same_bytes(tiny, data, comparison, tmp_path):
     answers = data.responses[40:43][tiny.anchors()]
     options = {"comparison": comparison, "date": "2030-01-31"}
@@ -470,6 +471,7 @@ def test_without_the_extra(tiny, tmp_path, monkeypatch):
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_many_models_stay_small(tmp_path):
     tiny = load_benchmark("helm-lite")
     irt = tiny.estimator.irt_
@@ -510,6 +512,7 @@ def test_contrast():
             assert (high + 0.05) / (low + 0.05) >= least, (front, back)
 
 
+@pytest.mark.slow
 def test_in_a_browser(evil, comparison, tmp_path):
     browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
     if browser is None:
