@@ -18,6 +18,8 @@ from sklearn_irt._responses import (
 
 DESCRIPTION_FIELDS = ("source", "licence", "citation", "description", "metric")
 KEPT_FIELDS = {*DESCRIPTION_FIELDS, "heldout"}
+# With fewer training models intervals rest on few errors.
+FEW_MODELS = 20
 
 
 class TinyBenchmark:

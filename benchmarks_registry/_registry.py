@@ -2,52 +2,16 @@
 
 import os
 import warnings
-from collections.abc import Callable
 from difflib import get_close_matches
-from importlib.metadata import entry_points
-from pathlib import Path
-from typing import NamedTuple
 
 import pandas as pd
 
 from benchmarks_registry._benchmark import TinyBenchmark
-from benchmarks_registry._release import CITATION, LICENCE, RELEASED, canonical_name, load_released
+from benchmarks_registry._names import BUNDLED_FOLDER as BUNDLED_FOLDER
+from benchmarks_registry._names import RELEASED, canonical_name
+from benchmarks_registry._names import known_files as _known
+from benchmarks_registry._release import CITATION, LICENCE, load_released
 from benchmarks_registry._storage import read_benchmark
-
-BUNDLED_FOLDER = Path(__file__).parent / "parameters"
-FOLDER_VARIABLE = "SKLEARN_IRT_BENCHMARKS"
-ENTRY_POINT_GROUP = "sklearn_irt.benchmarks"
-
-
-class _Known(NamedTuple):
-    name: str
-    kind: str  # bundled, folder, package
-    path: Callable[[], str | os.PathLike]
-
-
-def _announced_path(entry_point) -> str | os.PathLike:
-    """What a package's entry point stands for: a path, or a function that returns one."""
-    found = entry_point.load()
-    return found() if callable(found) else found
-
-
-def _known() -> dict[str, _Known]:
-    """Benchmark files by lower-case name; the first of a name counts."""
-    found = [
-        _Known(path.stem, "bundled", lambda path=path: path) for path in _files(BUNDLED_FOLDER)
-    ]
-    for folder in filter(None, os.environ.get(FOLDER_VARIABLE, "").split(os.pathsep)):
-        found += [_Known(p.stem, "folder", lambda p=p: p) for p in _files(Path(folder))]
-    for entry_point in entry_points(group=ENTRY_POINT_GROUP):
-        found.append(_Known(entry_point.name, "package", lambda e=entry_point: _announced_path(e)))
-    known: dict[str, _Known] = {}
-    for entry in found:
-        known.setdefault(entry.name.lower(), entry)
-    return known
-
-
-def _files(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*.npz"))
 
 
 def list_benchmarks() -> pd.DataFrame:

@@ -15,6 +15,7 @@ from scipy.special import expit
 
 from benchmarks_registry._benchmark import TinyBenchmark
 from benchmarks_registry._format import BenchmarkFileError, write_benchmark_file
+from benchmarks_registry._names import RELEASED, canonical_name
 from benchmarks_registry._storage import _unpack, read_benchmark
 from sklearn_irt import __version__ as sklearn_irt_version
 from sklearn_irt.datasets._files import (
@@ -42,63 +43,6 @@ CITATION = (
     "Maia Polo et al. (2024), tinyBenchmarks: evaluating LLMs with fewer examples, ICML, "
     "arXiv 2402.14992"
 )
-
-
-class Released(NamedTuple):
-    """One public benchmark of the release."""
-
-    bench: str  # its key in the released file
-    scenarios: tuple[str, ...] | None  # spellings of the one that is meant; None: all of the bench
-    metric: str  # what the answers of the training models were scored with
-    aliases: tuple[str, ...] = ()  # of lm-evaluation-harness and Hugging Face
-
-
-TRUTHFULQA = ("truthfulqa", "harness_truthfulqa_mc_0")
-RELEASED = {
-    "tinyMMLU": Released("mmlu", None, "acc"),
-    "tinyArc": Released("lb", ("arc",), "acc_norm", ("tinyAI2_arc",)),
-    "tinyHellaswag": Released("lb", ("hellaswag",), "acc_norm"),
-    "tinyGSM8k": Released("lb", ("gsm8k",), "acc"),
-    "tinyTruthfulQA": Released("lb", TRUTHFULQA, "mc2", ("tinyTruthfulQA_mc1",)),
-    "tinyWinogrande": Released("lb", ("winogrande",), "acc"),
-    "tinyAlpacaEval": Released("alpaca", None, "win rate"),
-    "tinyHelmLite": Released("helm_lite", None, "that of each HELM Lite scenario"),
-    "tinyBenchmarks": Released(
-        "lb",
-        None,
-        "truthfulqa mc2, gsm8k acc, winogrande acc, arc acc_norm, hellaswag acc_norm, mmlu acc",
-    ),
-}
-_SPELLINGS = {
-    spelling.lower(): name
-    for name, released in RELEASED.items()
-    for spelling in (name, *released.aliases)
-}
-
-
-def canonical_name(name: str) -> str | None:
-    """Find a released benchmark by any of its spellings.
-
-    Parameters
-    ----------
-    name : str
-        As lm-evaluation-harness ("tinyArc") or Hugging Face ("tinyBenchmarks/tinyAI2_arc") spell
-        it, without regard to case.
-
-    Returns
-    -------
-    str or None
-        The name in `RELEASED`; None where it is none of them.
-
-    Examples
-    --------
-    >>> from benchmarks_registry._release import canonical_name
-    >>> canonical_name("tinyBenchmarks/tinyAI2_arc"), canonical_name("tinymmlu")
-    ('tinyArc', 'tinyMMLU')
-    """
-    lowered = name.strip().lower()
-    owner, slash, rest = lowered.partition("/")
-    return _SPELLINGS.get(rest if slash and owner == "tinybenchmarks" else lowered)
 
 
 def read_release(path: str | os.PathLike) -> dict:

@@ -4,11 +4,11 @@ import re
 
 import numpy as np
 
-from benchmarks_registry._benchmark import TinyBenchmark, is_heldout
+from benchmarks_registry._benchmark import FEW_MODELS, TinyBenchmark, is_heldout
 from benchmarks_registry._report_scores import Evaluation, named
 
-# Below this share of the questions answers are few; with fewer training models they are few.
-FEW_ANSWERS, FEW_MODELS = 0.5, 20
+# Below this share of the questions answers are few.
+FEW_ANSWERS = 0.5
 
 
 def cautions(tiny: TinyBenchmark, evaluation: Evaluation | None) -> list[dict]:

@@ -17,8 +17,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit status: 0; 2 for bad input, with one line on the standard error that says why; 130
-        where it was interrupted; 141 where nobody reads the output any more.
+        Exit status: 0; 1 where `gate` finds a model worse; 2 for bad input, with one line on the
+        standard error that says why; 130 where it was interrupted; 141 where nobody reads the
+        output any more.
 
     Examples
     --------
@@ -31,6 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ImportError:
         print(MISSING, file=sys.stderr)
         return 2
-    from benchmarks_registry.cli._app import run
+    try:
+        from benchmarks_registry.cli._app import run
 
-    return run(arguments)
+        return run(arguments)
+    except KeyboardInterrupt:  # while the command itself was being imported
+        return 130

@@ -1,20 +1,24 @@
 """adaptive: one question after the other."""
 
+from __future__ import annotations
+
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
 
-from benchmarks_registry import load_benchmark
 from benchmarks_registry.cli import _options, _output
-from benchmarks_registry.cli._costs import read_costs
-from benchmarks_registry.cli._results import Reading, matrix_of, read_for, warn_about_scoring
-from sklearn_irt import AdaptiveSession
+from benchmarks_registry.cli._load import load
+
+if TYPE_CHECKING:
+    from sklearn_irt import AdaptiveSession
 
 MAX_ITEMS = 100
+# Below this share of the items the training models' known answers help little in choosing.
+FEW_KNOWN = 0.5
 SKIPPED, STOPPED = {"nan", "skip", "s"}, {"quit", "q"}
 
 
@@ -32,14 +36,14 @@ class FromFile:
         """The score of an item, NaN where the file has none and none will come."""
         if item not in self._scores and self._stop:
             raise Stopped
-        return self._scores.get(item, np.nan)
+        return self._scores.get(item, math.nan)
 
 
 class FromInput:
     """Answers that a person or a program gives on the standard input, a line each."""
 
-    def __init__(self, json_wanted: bool):
-        self._json, self._lines = json_wanted, 0
+    def __init__(self, json_wanted: bool, bounds: Any):
+        self._json, self._lines, self._bounds = json_wanted, 0, bounds
 
     def answer(self, item: str, session: AdaptiveSession) -> float:
         """Ask, and read the score; ask a person again where it is none.
@@ -59,14 +63,21 @@ class FromInput:
             if not line or text in STOPPED:
                 raise Stopped
             if text in SKIPPED:
-                return np.nan
+                return math.nan
             try:
-                return float(text)
+                score = float(text)
             except ValueError:
                 wrong = f"{text!r} is no score; give a number, skip or quit"
                 if not sys.stdin.isatty():
                     raise ValueError(f"standard input, line {self._lines}: {wrong}") from None
                 _output.tell(wrong)
+                continue
+            low, high, learned = self._bounds
+            if low <= score <= high or (learned and math.isfinite(score)):
+                return score
+            if not sys.stdin.isatty():
+                return score  # the session refuses it
+            _output.tell(f"{text} is not in [{low:g}, {high:g}]; give another, skip or quit")
 
     def _ask(self, item: str, session: AdaptiveSession) -> None:
         if self._json:
@@ -124,7 +135,11 @@ def adaptive(
     """Ask one item after the other, each the one that says most about the score.
 
     Items are asked on the terminal, or written to the standard output one a line where a program
-    gives the answers. An answer is a number, "skip" (it cannot be asked) or "quit".
+    gives the answers, and the estimate after an empty line; --json has each in an object of its
+    own. An answer is a number, "skip" (it cannot be asked) or "quit".
+
+    Best with a benchmark that `build --k 1.0` made: with all items as anchors it knows the
+    training models' answers to all of them.
 
     With --answers they come from results that are there already; items that these lack are never
     asked. With --session as well, it stops at the first that is not there yet and says which:
@@ -138,9 +153,9 @@ def adaptive(
         _output.check_target(path)
     if max_items is None and target_std is None and budget is None:
         max_items = MAX_ITEMS
-    tiny = load_benchmark(name)
+    tiny = load(name)
     session = _begin(tiny, session_path, scenario, costs, budget)
-    source: FromFile | FromInput = FromInput(json_wanted)
+    source: FromFile | FromInput = FromInput(json_wanted, tiny.estimator._bounds)
     if answers:
         source = _from_results(tiny, session, answers, reading, session_path is not None)
     waiting = _go_on(session, source, session_path, max_items, target_std, batch)
@@ -151,9 +166,15 @@ def _begin(
     tiny: Any, path: str | None, scenario: str | None, costs: str | None, budget: float | None
 ) -> AdaptiveSession:
     """A new session, or the saved one where its settings are those asked for."""
+    import numpy as np
+
+    from benchmarks_registry.cli._costs import read_costs
+    from sklearn_irt import AdaptiveSession
+
     known = read_costs(costs, (), tiny.items["item"])
     new = AdaptiveSession(tiny, scenario, costs=known, budget=budget)
     if path is None or not Path(path).exists():
+        _output.tell_all(few_known_notes(tiny))
         return new
     session = AdaptiveSession.load(path, tiny)
     for option, given, saved in (
@@ -172,6 +193,17 @@ def _begin(
     return session
 
 
+def few_known_notes(tiny: Any) -> list[str]:
+    """A note where the training models' answers are known on few of the items."""
+    n_known, n_items = len(tiny.anchors()), len(tiny.items)
+    if not len(tiny.estimator.training_models_) or n_known >= FEW_KNOWN * n_items:
+        return []
+    return [
+        f"note: {tiny.name} holds the training models' answers to {n_known} of the {n_items} "
+        "items; adaptive asking is best with all (build --k 1.0)"
+    ]
+
+
 def _from_results(
     tiny: Any,
     session: AdaptiveSession,
@@ -180,6 +212,8 @@ def _from_results(
     stop_at_unknown: bool,
 ) -> FromFile:
     """Answers of the one model in RESULTS; what they lack is told at once as not to be asked."""
+    from benchmarks_registry.cli._results import Reading, matrix_of, read_for, warn_about_scoring
+
     table = read_for(tiny, answers, Reading.of(**reading))
     warn_about_scoring(tiny, table)
     matrix = matrix_of(table)
@@ -189,7 +223,7 @@ def _from_results(
     if not stop_at_unknown:
         told = {item for item, _ in session.history}
         lacking = [i for i in tiny.items["item"] if i not in scores and i not in told]
-        session.tell(lacking, [np.nan] * len(lacking))
+        session.tell(lacking, [math.nan] * len(lacking))
     return FromFile(scores, stop_at_unknown)
 
 

@@ -3,14 +3,15 @@
 import contextlib
 import os
 import re
+import runpy
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 
 import click
 
-from benchmarks_registry.cli import _adaptive, _browse, _output, _score, _train
-from sklearn_irt import __version__
+from benchmarks_registry.cli import _adaptive, _browse, _gate, _output, _score, _train
 
 BAD_INPUT, INTERRUPTED, NOBODY_READS = 2, 130, 141
 # Parameters in the library's messages, where they are options here.
@@ -26,11 +27,24 @@ OPTIONS = {
 }
 
 
+def _tell_version(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:
+    """The library's version, for which it is not imported."""
+    if not wanted or context.resilient_parsing:
+        return
+    (folder,) = find_spec("sklearn_irt").submodule_search_locations
+    version = runpy.run_path(os.path.join(folder, "_version.py"))["__version__"]
+    click.echo(f"sklearn-irt, version {version}")
+    context.exit()
+
+
 @click.group(
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(__version__, prog_name="sklearn-irt")
+@click.option(
+    "--version", is_flag=True, expose_value=False, is_eager=True, callback=_tell_version,
+    help="Show the version and exit.",
+)  # fmt: skip
 @click.pass_context
 def commands(context: click.Context) -> None:
     """A language model's benchmark score from a hundred questions, with an error bar.
@@ -42,6 +56,7 @@ def commands(context: click.Context) -> None:
     sklearn-irt build lm_eval_output -o mine.npz      # from the models that were run in full
     sklearn-irt anchors mine.npz --format lm-eval     # what to ask the next one
     sklearn-irt estimate mine.npz new_model_output    # its score
+    sklearn-irt gate mine.npz new old                 # is the new one worse?
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
@@ -50,7 +65,7 @@ def commands(context: click.Context) -> None:
 for command in (
     *(_browse.list_, _browse.show, _browse.fetch, _browse.anchors),
     *(_score.estimate, _train.build, _score.add_models),
-    *(_adaptive.adaptive, _train.compare, _score.report),
+    *(_gate.gate, _adaptive.adaptive, _train.compare, _score.report),
 ):
     commands.add_command(command)
 

@@ -1,14 +1,26 @@
 """list, show, fetch, anchors: what there is and what to ask."""
 
-import click
-import pandas as pd
+from __future__ import annotations
 
-from benchmarks_registry import TinyBenchmark, _registry, _release, _task_names
-from benchmarks_registry import list_benchmarks as list_all
-from benchmarks_registry import load_benchmark as load
-from benchmarks_registry._benchmark import DESCRIPTION_FIELDS
+import copy
+import warnings
+from typing import TYPE_CHECKING
+
+import click
+
+from benchmarks_registry._names import canonical_name, known_files
 from benchmarks_registry.cli import _options, _output
-from sklearn_irt.datasets._files import get_data_home
+from benchmarks_registry.cli._load import few_models_notes, load, measuring_note
+
+if TYPE_CHECKING:
+    from benchmarks_registry import TinyBenchmark
+
+# Where shares and points of 100 stand in one table.
+HEADERS = {
+    "error": "error\n(of 100)",
+    "heldout_mean": "heldout_mean\n(of 100)",
+    "heldout_worst": "heldout_worst\n(of 100)",
+}
 
 
 @click.command("list")
@@ -17,16 +29,22 @@ def list_(json_wanted: bool, output: str | None) -> None:
     """List the benchmarks that can be named.
 
     Bundled ones work offline; those of kind "download" are the authors' release, fetched once.
+    error: mean over the scenarios on held-out models, in points of 100.
 
     Example: sklearn-irt list
     """
     _output.check_target(output)
-    table = list_all()
-    _output.show(_output.rows_of(table), table, json_wanted=json_wanted, output=output)
+    from benchmarks_registry import list_benchmarks
+
+    table = list_benchmarks()
+    rows = _output.rows_of(table)
+    _output.show(rows, table, headers=HEADERS, json_wanted=json_wanted, output=output)
 
 
 def about(tiny: TinyBenchmark) -> dict:
     """What is known of a benchmark, but its figures."""
+    from benchmarks_registry._benchmark import DESCRIPTION_FIELDS
+
     estimator = tiny.estimator
     return {
         "name": tiny.name,
@@ -38,19 +56,54 @@ def about(tiny: TinyBenchmark) -> dict:
     }
 
 
+def typical_errors(tiny: TinyBenchmark) -> list[float] | None:
+    """Median standard error of each scenario, for models like the training models.
+
+    None where no training models' answers are known.
+    """
+    import numpy as np
+
+    # Taken for new models: as relatives of themselves they would have no error.
+    strangers = copy.copy(tiny.estimator)
+    strangers.relatives = False
+    answers = np.array(strangers.training_responses_)
+    if not len(answers):
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        found = strangers._estimates_at(answers, strangers.anchors_, strangers.weights_)
+    stds = strangers._bounds.width * found.stds[strangers.estimate]
+    return np.median(stds, axis=0).tolist()
+
+
 @click.command()
 @_options.NAME
 @_options.output_options()
 def show(name: str, json_wanted: bool, output: str | None) -> None:
-    """Show a benchmark: sizes, errors on held-out models, source, licence, citation.
+    """Show a benchmark: sizes, typical standard errors, source, licence, citation.
+
+    std_error is the median over models like the training models, but relatives of none, in the
+    unit of the responses; heldout_mean and heldout_worst, where recorded, are errors measured on
+    held-out models, in points of 100.
 
     Example: sklearn-irt show helm-lite
     """
     _output.check_target(output)
     tiny = load(name)
     table, facts = tiny.describe(), about(tiny)
+    typical = typical_errors(tiny)
+    if typical is not None:
+        table["std_error"] = typical
+    low, high = facts["range"]
+    headers = HEADERS | {"std_error": f"std_error\n({low:g} to {high:g})"}
     document = facts | {"scenarios": _output.rows_of(table)}
-    _output.show(document, table, facts=facts, json_wanted=json_wanted, output=output)
+    _output.show(
+        document, table, facts=facts, headers=headers, json_wanted=json_wanted, output=output
+    )
+    _output.tell_all(few_models_notes(tiny))
+    if "heldout_mean" not in table:
+        _output.tell("note: no errors on held-out models are recorded in it")
+        _output.tell(measuring_note(tiny, name))
 
 
 @click.command()
@@ -71,11 +124,14 @@ def fetch(name: str, json_wanted: bool, output: str | None) -> None:
 
 
 def _file_of(name: str, tiny: TinyBenchmark) -> str:
-    known = _registry._known()
+    from benchmarks_registry._release import converted_path
+    from sklearn_irt.datasets._files import get_data_home
+
+    known = known_files()
     if name.lower() in known:
         return str(known[name.lower()].path())
-    if _release.canonical_name(name) == tiny.name:
-        return str(_release.converted_path(tiny.name, get_data_home(None)))
+    if canonical_name(name) == tiny.name:
+        return str(converted_path(tiny.name, get_data_home(None)))
     return name
 
 
@@ -102,6 +158,10 @@ def anchors(
               lm_eval ... --samples "$(sklearn-irt anchors mine.npz --format lm-eval)"
     """
     _output.check_target(output)
+    import pandas as pd
+
+    from benchmarks_registry import _task_names
+
     tiny = load(name)
     asked = tiny.anchors(scenario)
     if form == "lm-eval":

@@ -6,8 +6,7 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from benchmarks_registry import _registry
-from benchmarks_registry._release import RELEASED
+from benchmarks_registry._names import RELEASED, known_files
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -21,7 +20,7 @@ class BenchmarkName(click.ParamType):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """Names that begin with what is typed; files where none does."""
-        known = [entry.name for entry in _registry._known().values()]
+        known = [entry.name for entry in known_files().values()]
         names = [n for n in (*known, *RELEASED) if n.lower().startswith(incomplete.lower())]
         return [CompletionItem(n) for n in names] or [CompletionItem(incomplete, type="file")]
 
@@ -32,11 +31,13 @@ NAME = click.argument("name", type=BenchmarkName(), metavar="NAME")
 def results_argument(required: bool = True) -> Callable[[F], F]:
     """RESULTS: one or several files or folders."""
     kind = click.Path(path_type=str)
-    return click.argument("results", nargs=-1, required=required, type=kind, metavar="RESULTS...")
+    shown = "RESULTS..." if required else "[RESULTS...]"
+    return click.argument("results", nargs=-1, required=required, type=kind, metavar=shown)
 
 
 def output_options(text: str = "Write there, not to the standard output.") -> Callable[[F], F]:
     """--json and --output."""
+    text += " A table has commas in a file *.csv, tabs in others."
 
     def add(command: F) -> F:
         kind = click.Path(path_type=str)

@@ -1,22 +1,31 @@
 """What the commands print: tables on a terminal, plain data otherwise, notes beside them."""
 
+from __future__ import annotations
+
 import contextlib
+import csv
+import io
 import json
 import math
 import os
+import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-import pandas as pd
-
-from sklearn_irt._atomic import replace_atomically
+if TYPE_CHECKING:
+    import pandas as pd
 
 MAX_NOTES = 12
 # Columns that a narrow terminal can do without, the first one first; --json has them.
-SPARE = ["licence", "source", "relatives", "mixing", "effective", "naive", "pirt", "scenarios"]
+SPARE = [
+    "licence", "source", "relatives", "unusual", "mixing", "effective", "naive", "pirt",
+    "scenarios", "reference", "candidate",
+]  # fmt: skip
+GAP = 3  # between two columns
+# Where a name is broken: between words, or, if these do not fit, between the parts of a word.
+WORDS, PARTS = re.compile(r"(?<=\s)"), re.compile(r"(?<=[-/_\s])")
 
 
 class NobodyReads(Exception):
@@ -99,6 +108,9 @@ def _records(frame: pd.DataFrame) -> list[dict[Any, Any]]:
 
 def bare(value: Any) -> Any:
     """A value as JSON has it; null for NaN and what is not finite."""
+    import numpy as np
+    import pandas as pd
+
     if isinstance(value, Mapping):
         return {str(key): bare(each) for key, each in value.items()}
     if isinstance(value, (list, tuple, np.ndarray)):
@@ -119,13 +131,22 @@ def as_json(document: Any, indent: int | None = 2) -> str:
     return json.dumps(bare(document), ensure_ascii=False, allow_nan=False, indent=indent) + "\n"
 
 
-def as_tsv(frame: pd.DataFrame) -> str:
-    """A table with tabs between its columns, empty cells for missing values."""
+def as_text(frame: pd.DataFrame, separator: str = "\t") -> str:
+    """A table with tabs or commas between its columns, empty cells for missing values."""
     rows = rows_of(frame)
     names = list(rows[0]) if rows else [str(name) for name in frame.columns]
-    lines = ["\t".join(map(plain, names))]
-    lines += ["\t".join(_cell(row[name], ".6g") for name in names) for row in rows]
-    return "\n".join(lines) + "\n"
+    cells = [[plain(name) for name in names]]
+    cells += [[_cell(row[name], ".6g") for name in names] for row in rows]
+    return _joined(cells, separator)
+
+
+def _joined(rows: Iterable[Sequence[str]], separator: str) -> str:
+    """Cells as lines; only commas need quotes, for no cell holds a tab."""
+    if separator == "\t":
+        return "".join("\t".join(row) + "\n" for row in rows)
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
 
 
 def _cell(value: Any, form: str) -> str:
@@ -140,6 +161,7 @@ def show(
     *,
     facts: Mapping[str, Any] | None = None,
     text: str = "",
+    headers: Mapping[str, str] | None = None,
     json_wanted: bool = False,
     output: str | None = None,
 ) -> None:
@@ -150,27 +172,31 @@ def show(
     document : object
         What --json prints.
     frame : DataFrame, default=None
-        A table: drawn on a terminal, tab-separated elsewhere.
+        A table: drawn on a terminal, tab-separated elsewhere, with commas in a file *.csv.
     facts : mapping, default=None
         Names and values above the table; lists among them are for JSON only.
     text : str, default=""
         Lines in place of both.
+    headers : mapping, default=None
+        What a terminal shows above a column, where it is not the column's name.
     json_wanted : bool
     output : str, default=None
-        Written atomically, as it would be printed to a pipe.
+        Written atomically, as it would be printed to a pipe, or with commas (*.csv).
     """
     if on_terminal(json_wanted, output) and not text:
-        draw(frame, facts or {})
+        draw(frame, facts or {}, headers or {})
         return
     if json_wanted:
         data = as_json(document)
     else:
-        parts = [_lines(facts or {}), "" if frame is None else as_tsv(frame)]
+        separator = "," if output is not None and output.lower().endswith(".csv") else "\t"
+        table = "" if frame is None else as_text(frame, separator)
+        parts = [_lines(facts or {}, separator), table]
         data = text or "\n".join(filter(None, parts))
     if output is None:
         write(data)
     else:
-        replace_atomically(Path(output), encoded(data))
+        write_file(output, data)
 
 
 def on_terminal(json_wanted: bool, output: str | None) -> bool:
@@ -178,18 +204,22 @@ def on_terminal(json_wanted: bool, output: str | None) -> bool:
     return output is None and not json_wanted and sys.stdout.isatty()
 
 
-def _lines(facts: Mapping[str, Any]) -> str:
-    """A name and a value in each line, with a tab between them."""
-    return "".join(
-        f"{name}\t{_cell(bare(value), '.6g')}\n"
-        for name, value in facts.items()
-        if not isinstance(value, list)
-    )
+def _lines(facts: Mapping[str, Any], separator: str) -> str:
+    """A name and a value in each line."""
+    told = ((name, bare(value)) for name, value in facts.items() if not isinstance(value, list))
+    return _joined([(name, _cell(value, ".6g")) for name, value in told], separator)
 
 
 def encoded(data: str) -> bytes:
     """UTF-8; names of files that are not become escapes, which JSON knows too."""
     return data.encode("utf-8", "backslashreplace")
+
+
+def write_file(path: str, data: str) -> None:
+    """Data to a file, whole or not at all."""
+    from sklearn_irt._atomic import replace_atomically
+
+    replace_atomically(Path(path), encoded(data))
 
 
 def write(data: str) -> None:
@@ -212,7 +242,7 @@ def write(data: str) -> None:
         raise NobodyReads from None
 
 
-def draw(frame: pd.DataFrame | None, facts: Mapping[str, Any]) -> None:
+def draw(frame: pd.DataFrame | None, facts: Mapping[str, Any], headers: Mapping[str, str]) -> None:
     """Facts and a table on the terminal; what stands in them is never taken for markup."""
     from rich.console import Console
     from rich.table import Table
@@ -227,15 +257,19 @@ def draw(frame: pd.DataFrame | None, facts: Mapping[str, Any]) -> None:
         console.print(grid)
     if frame is None:
         return
-    columns = _columns(frame)
+    columns = _columns(frame, headers)
     names = _fitting(columns, console.width)
+    widths = _narrowed({name: columns[name] for name in names}, console.width)
     table = Table(header_style="bold", show_edge=False)
     for name in names:
-        number = columns[name][0]
-        align = "right" if number else "left"
-        table.add_column(Text(plain(name)), justify=align, overflow="fold", no_wrap=number)
-    for cells in zip(*(columns[name][1] for name in names), strict=True):
-        table.add_row(*map(Text, cells))
+        align = "right" if columns[name].number else "left"
+        table.add_column(
+            Text(columns[name].header), justify=align, overflow="fold",
+            no_wrap=columns[name].number, width=widths.get(name),
+        )  # fmt: skip
+    for cells in zip(*(columns[name].cells for name in names), strict=True):
+        lines = [_wrapped(cell, widths.get(name)) for name, cell in zip(names, cells, strict=True)]
+        table.add_row(*map(Text, lines))
     if facts:
         console.print()
     console.print(table)
@@ -244,8 +278,26 @@ def draw(frame: pd.DataFrame | None, facts: Mapping[str, Any]) -> None:
         tell(f"note: no room for {', '.join(hidden)}; --json has all")
 
 
-def _columns(frame: pd.DataFrame) -> dict[str, tuple[bool, list[str]]]:
-    """Whether each column holds numbers, and its cells as a terminal shows them."""
+class _Column(NamedTuple):
+    """A column as a terminal shows it."""
+
+    header: str
+    number: bool
+    cells: list[str]
+    needed: bool  # whatever room there is
+
+    def width(self) -> int:
+        """Of the longest line."""
+        return max(map(len, (*self.header.split("\n"), *self.cells)))
+
+    def narrowest(self, breaks: re.Pattern[str]) -> int:
+        """Of the longest piece between two breaks; numbers are not wrapped."""
+        pieces = [piece for cell in (self.header, *self.cells) for piece in breaks.split(cell)]
+        return self.width() if self.number else max(len(piece.rstrip()) for piece in pieces)
+
+
+def _columns(frame: pd.DataFrame, headers: Mapping[str, str]) -> dict[str, _Column]:
+    """The columns of a table, their cells as texts."""
     rows = rows_of(frame)
     names = list(rows[0]) if rows else [str(name) for name in frame.columns]
     found = {}
@@ -254,19 +306,47 @@ def _columns(frame: pd.DataFrame) -> dict[str, tuple[bool, list[str]]]:
         numbers = [value for value in values if isinstance(value, (int, float))]
         form = ".3f" if max(map(abs, numbers), default=0.0) < 10.0 else ".2f"
         number = len(numbers) == sum(value is not None for value in values)
-        found[name] = number, [_cell(value, form) for value in values]
+        needed = name not in SPARE or (name == "unusual" and any(values))
+        header = headers.get(name, plain(name))
+        found[name] = _Column(header, number, [_cell(value, form) for value in values], needed)
     return found
 
 
-def _fitting(columns: Mapping[str, tuple[bool, list[str]]], width: int) -> list[str]:
+def _fitting(columns: Mapping[str, _Column], width: int) -> list[str]:
     """The columns that a terminal has room for; those that it can do without go first."""
-    widths = {
-        name: 3 + max(map(len, (name, *cells))) for name, (_, cells) in columns.items()
-    }  # fmt: skip
+    widths = {name: GAP + column.width() for name, column in columns.items()}
     names = list(columns)
     for spare in SPARE:
         if sum(widths[name] for name in names) <= width:
             break
-        if spare in names:
+        if spare in names and not columns[spare].needed:
             names.remove(spare)
     return names
+
+
+def _narrowed(columns: Mapping[str, _Column], width: int) -> dict[str, int]:
+    """Widths of columns whose names have to be wrapped; none where all fit, or no breaks help."""
+    room = width - GAP * len(columns)
+    for breaks in (WORDS, PARTS):
+        widths = {name: column.width() for name, column in columns.items()}
+        least = {name: column.narrowest(breaks) for name, column in columns.items()}
+        if sum(widths.values()) <= room:
+            return {}
+        if sum(least.values()) <= room:
+            while sum(widths.values()) > room:
+                wide = (name for name in widths if widths[name] > least[name])
+                widths[max(wide, key=widths.__getitem__)] -= 1
+            return {name: size for name, size in widths.items() if not columns[name].number}
+    return {}
+
+
+def _wrapped(cell: str, width: int | None) -> str:
+    """A cell in lines of a width, where a word of it is longer."""
+    if width is None or max(map(len, cell.split()), default=0) <= width:
+        return cell
+    lines = [""]
+    for piece in PARTS.split(cell):
+        if lines[-1] and len(lines[-1] + piece.rstrip()) > width:
+            lines.append("")
+        lines[-1] += piece
+    return "\n".join(line.rstrip() for line in lines)

@@ -327,6 +327,33 @@ def left_out_notes(table: pd.DataFrame) -> list[str]:
     ]
 
 
+def chosen_metric_notes(table: pd.DataFrame, how: Reading) -> list[str]:
+    """In words, where logs of lm-evaluation-harness hold several metrics and one was taken."""
+    sources = provenance(table)
+    found: dict[str, None] = {}
+    for row in sources[sources["harness"] == LM_EVAL].drop_duplicates("scenario").itertuples():
+        others = [name for name in _metrics_in(row.file) if name != row.metric]
+        asked = how.metric.get(row.scenario) if isinstance(how.metric, dict) else how.metric
+        if others and asked is None:
+            found.setdefault(
+                f"note: {row.scenario}: {row.metric} is taken of the metrics "
+                f"{', '.join((row.metric, *others))}; --metric takes another"
+            )
+    return list(found)
+
+
+def _metrics_in(path: str) -> list[str]:
+    """Names of the numbers in the first line of a log."""
+    _, record = next(iter(_reading.read_records(Path(path))))
+    listed = record.get("metrics")
+    keys = listed if isinstance(listed, list) else list(record)
+    numbers = (bool, int, float)
+    return [
+        key for key in keys
+        if key not in _lm_eval.NO_METRICS and isinstance(record.get(key), numbers)
+    ]  # fmt: skip
+
+
 def matrix_of(table: pd.DataFrame) -> pd.DataFrame:
     """Responses of the models of a table, a row each; NaN where there is no score.
 

@@ -1,29 +1,32 @@
 """estimate, add-models, report: what new results say on a benchmark."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import click
-import pandas as pd
 
-from benchmarks_registry import load_benchmark, save_benchmark
 from benchmarks_registry.cli import _options, _output
-from benchmarks_registry.cli._results import (
-    Reading,
-    coverage,
-    left_out_notes,
-    matrix_of,
-    partial_notes,
-    read_for,
-    warn_about_scoring,
-)
-from sklearn_irt.logs import left_out
+from benchmarks_registry.cli._load import few_models_notes, load
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Rows of a table on the terminal beside which there is room for more words.
 MAX_DETAILED = 30
+# Smaller standard errors, as shares of the range of scores, are rounding errors.
+NO_ERROR = 1e-8
 
 
-def _read(tiny: Any, results: tuple[str, ...], reading: dict[str, Any]) -> pd.DataFrame:
+def read_answers(tiny: Any, results: tuple[str, ...], reading: dict[str, Any]) -> pd.DataFrame:
     """Answers on a benchmark, and what is to be said about them."""
+    from benchmarks_registry.cli._results import (
+        Reading,
+        left_out_notes,
+        read_for,
+        warn_about_scoring,
+    )
+
     table = read_for(tiny, results, Reading.of(**reading))
     warn_about_scoring(tiny, table)
     _output.tell_all(left_out_notes(table))
@@ -58,12 +61,18 @@ def estimate(
               sklearn-irt estimate mine.npz answers.csv --json
     """
     _output.check_target(output)
-    tiny = load_benchmark(name)
-    table = _read(tiny, results, reading)
+    from benchmarks_registry.cli._results import coverage, partial_notes
+    from sklearn_irt.logs import left_out
+
+    tiny = load(name)
+    table = read_answers(tiny, results, reading)
     answered = coverage(tiny, table)
     _output.tell_all(partial_notes(answered))
+    _output.tell_all(few_models_notes(tiny))
     with _output.working("estimating"):
         found = tiny.estimate(table, coverage=interval)
+    rounding = found["std_error"] < NO_ERROR * tiny.estimator._bounds.width
+    found["std_error"] = found["std_error"].mask(rounding, 0.0)
     counts = answered.set_index(["model", "scenario"])
     rows = _output.rows_of(found)
     for row in rows:
@@ -104,8 +113,13 @@ def add_models(
     Example: sklearn-irt add-models arc-challenge output/our__first -o ours.npz
     """
     _output.check_target(output)
-    tiny = load_benchmark(name)
-    table = _read(tiny, results, reading)
+    import pandas as pd
+
+    from benchmarks_registry import save_benchmark
+    from benchmarks_registry.cli._results import matrix_of
+
+    tiny = load(name)
+    table = read_answers(tiny, results, reading)
     counts = table[table["score"].notna()].groupby("model")["item"].nunique()
     added = [(model, int(counts.get(model, 0))) for model in table["model"].unique()]
     n_items = len(tiny.items)
@@ -153,11 +167,12 @@ def report(
     """
     _output.check_target(output)
     from benchmarks_registry import write_report
+    from benchmarks_registry.cli._results import coverage, partial_notes
 
-    tiny = load_benchmark(name)
+    tiny = load(name)
     table = None
     if results:
-        table = _read(tiny, results, reading)
+        table = read_answers(tiny, results, reading)
         _output.tell_all(partial_notes(coverage(tiny, table)))
     errors = None if comparison is None else _comparison(comparison)
     with _output.working("writing the report"):
@@ -178,6 +193,8 @@ def _comparison(path: str) -> pd.DataFrame:
     ValueError
         Where it is another one.
     """
+    import pandas as pd
+
     columns = {"strategy", "k", "split", "model", "scenario", "true", "estimated"}
     try:
         found = pd.read_csv(path)

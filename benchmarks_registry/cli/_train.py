@@ -1,18 +1,21 @@
 """build, compare: what the results of models that were run in full teach."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
-import pandas as pd
 
-from benchmarks_registry import _task_names, save_benchmark
+from benchmarks_registry._names import is_name
 from benchmarks_registry.cli import _options, _output
-from benchmarks_registry.cli._costs import read_costs
-from benchmarks_registry.cli._results import Reading, read
-from sklearn_irt.logs import ResponseMatrix, pivot
+from benchmarks_registry.cli._load import few_models_notes, measuring_note
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from sklearn_irt.logs import ResponseMatrix
 
 METHODS = ["design", "information", "irt", "correctness", "random"]
 DUPLICATES = click.option(
@@ -39,8 +42,13 @@ RANGE = click.option(
 
 def read_matrix(results: Sequence[str], reading: dict[str, Any], duplicates: str) -> ResponseMatrix:
     """The responses of the models, and on the standard error what is missing in them."""
-    table = read(results, Reading.of(**reading))
+    from benchmarks_registry.cli._results import Reading, chosen_metric_notes, read
+    from sklearn_irt.logs import pivot
+
+    how = Reading.of(**reading)
+    table = read(results, how)
     matrix = pivot(table, duplicates=duplicates)
+    _output.tell_all(chosen_metric_notes(table, how))
     first, *others = matrix.report().splitlines()
     _output.tell(f"note: {first}")
     _output.tell_all(f"note: {line}" for line in others if not line.startswith("conflict: "))
@@ -49,7 +57,7 @@ def read_matrix(results: Sequence[str], reading: dict[str, Any], duplicates: str
         raise ValueError(f"the results are of {n_models} model; give those of several")
     unscored = matrix.responses.isna().to_numpy().all(axis=1)
     if unscored.any():
-        model = matrix.responses.index[int(np.argmax(unscored))]
+        model = matrix.responses.index[int(unscored.argmax())]
         raise ValueError(f"the model {model!r} has no score in the results; leave its logs out")
     return matrix
 
@@ -92,6 +100,8 @@ def metrics_of(matrix: ResponseMatrix) -> dict[str, str]:
     Scenarios whose answers were scored in several ways, or of whose scoring nothing is known, are
     left out.
     """
+    import pandas as pd
+
     sources = matrix.provenance
     found: dict[str, str] = {}
     for scenario, rows in sources.groupby("scenario", sort=False):
@@ -158,8 +168,11 @@ def build(
     called = name if name is not None else Path(output).stem
     if not called.strip():
         raise ValueError("--name is empty")
+    import pandas as pd
     from sklearn.pipeline import make_pipeline
 
+    from benchmarks_registry import _task_names, load_benchmark, save_benchmark
+    from benchmarks_registry.cli._costs import read_costs
     from sklearn_irt import AnchorSelector, GPIRTEstimator, IRTRegressor
 
     matrix = read_matrix(results, reading, duplicates)
@@ -178,6 +191,7 @@ def build(
     )
     with _output.working(f"fitting {len(matrix.responses)} models"):
         pipe.fit(matrix.responses)
+    metrics = metrics_of(matrix)
     path = save_benchmark(
         pipe,
         output,
@@ -185,7 +199,7 @@ def build(
         items=matrix.items,
         source=", ".join(matrix.provenance["harness"].unique()),
         description=f"made by sklearn-irt build, method {method}, seed {seed}",
-        metric=_task_names.describe_metrics(metrics_of(matrix)),
+        metric=_task_names.describe_metrics(metrics),
     )
     labels = pd.Series(matrix.items["scenario"]).fillna("all")
     chosen = labels.iloc[pipe[0].anchors_].value_counts()
@@ -193,6 +207,8 @@ def build(
         {"items": labels.value_counts(sort=False), "anchors": chosen}
     ).rename_axis("scenario")  # fmt: skip
     table = table.loc[list(pipe[0].scenarios_)].astype(int)
+    if metrics:
+        table["metric"] = [metrics.get(scenario) for scenario in table.index]
     facts = {"file": str(path), "name": called, "models": len(matrix.responses)}
     document = facts | {
         "scenarios": _output.rows_of(table),
@@ -201,6 +217,9 @@ def build(
         "conflicts": matrix.conflicts,
     }
     _output.show(document, table, facts=facts, json_wanted=json_wanted)
+    tiny = load_benchmark(path)
+    _output.tell_all(few_models_notes(tiny))
+    _output.tell(measuring_note(tiny, str(path)))
 
 
 @click.command()
@@ -213,7 +232,10 @@ def build(
     "--k", type=click.IntRange(1), multiple=True, default=(30, 60, 100), show_default=True,
     help="Anchors of each scenario; repeatable.",
 )  # fmt: skip
-@click.option("--cv", type=click.IntRange(2), default=5, show_default=True, help="Splits.")
+@click.option(
+    "--cv", type=click.IntRange(2), default=5, show_default=True,
+    help="Random splits; each holds out a quarter of the models, drawn anew.",
+)  # fmt: skip
 @click.option(
     "full", "--table", type=click.Path(path_type=str), metavar="FILE",
     help="Also write every error as csv, for `sklearn-irt report --comparison`.",
@@ -241,14 +263,17 @@ def compare(
     output: str | None,
     **reading: Any,
 ) -> None:
-    """Measure the strategies on models of yours, some of them held out in turn.
+    """Measure the strategies on models of yours: repeated random splits, a quarter held out.
 
-    Errors are in the unit of the responses, of the mean over the scenarios.
+    Every split (--cv) draws the models anew; a model may be held out in several. Errors are in
+    the unit of the responses, of the mean over the scenarios. To compare two models: sklearn-irt
+    gate.
 
     Example: sklearn-irt compare lm_eval_output --k 30 --k 100
     """
     for path in (output, full):
         _output.check_target(path)
+    _refuse_benchmarks(results)
     from sklearn_irt.evaluation import compare_strategies, summarize
 
     matrix = read_matrix(results, reading, duplicates)
@@ -266,6 +291,15 @@ def compare(
         )
         table = summarize(found)
     if full is not None:
-        data = found.to_csv(index=False)
-        _output.replace_atomically(Path(full), _output.encoded(data))
+        _output.write_file(full, found.to_csv(index=False))
     _output.show(_output.rows_of(table), table, json_wanted=json_wanted, output=output)
+
+
+def _refuse_benchmarks(results: Sequence[str]) -> None:
+    """Hint at `gate` where a benchmark is given for results."""
+    for path in results:
+        if path.lower().endswith(".npz") or (not Path(path).exists() and is_name(path)):
+            raise ValueError(
+                f"{path} is a benchmark, but compare measures strategies on the RESULTS of many "
+                f"models; to compare two models: sklearn-irt gate {path} CANDIDATE REFERENCE"
+            )

@@ -10,6 +10,7 @@ import warnings
 from pathlib import Path
 
 import click
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -48,8 +49,8 @@ def environment(**others):
 
 def test_all_commands_are_there_and_explain_themselves(cli):
     assert COMMANDS == [
-        "adaptive", "add-models", "anchors", "build", "compare", "estimate", "fetch", "list",
-        "report", "show",
+        "adaptive", "add-models", "anchors", "build", "compare", "estimate", "fetch", "gate",
+        "list", "report", "show",
     ]  # fmt: skip
     status, out, err = cli()
     assert status == 0 and err == "" and all(f"  {name} " in out for name in COMMANDS)
@@ -57,6 +58,7 @@ def test_all_commands_are_there_and_explain_themselves(cli):
         status, out, err = cli(name, "--help")
         assert status == 0 and err == ""
         assert f"sklearn-irt {name} " in " ".join(out.split("Example")[1].split()) + " "
+        assert ("[RESULTS...]" in out) is (name == "report")
         options = _app.commands.commands[name].params
         assert "--json" in out
         for option in options:
@@ -127,6 +129,122 @@ def test_a_narrow_terminal_shows_what_matters(cli, terminal, monkeypatch):
     lines = re.sub(r"\x1b\[[0-9;]*m", "", out).splitlines()
     assert status == 0 and max(map(len, lines)) <= 80
     assert "helm-lite" in out and "no room for scenarios, source, licence" in err
+
+
+def test_an_unusual_column_that_says_nothing_may_go(cli, terminal, tmp_path, monkeypatch):
+    tiny = load_benchmark("arc-challenge")
+    names = ["our-organisation/checkpoint-of-november", "b"]
+    answers = np.array(tiny.estimator.training_responses_[[0, 5]])[:, tiny._answer_order]
+    frame = pd.DataFrame(answers, index=names, columns=tiny.anchors())
+    frame.to_csv(tmp_path / "answers.csv", index_label="model")
+
+    def drawn(width):
+        monkeypatch.setenv("COLUMNS", str(width))
+        status, out, err = cli("estimate", "arc-challenge", tmp_path / "answers.csv")
+        lines = re.sub(r"\x1b\[[0-9;]*m", "", out).splitlines()
+        assert status == 0 and max(map(len, lines)) <= width
+        return "\n".join(lines), err
+
+    assert "unusual" in drawn(200)[0]
+    assert "unusual" in drawn(140)[0] and "note: no room for relatives;" in drawn(140)[1]
+    text, err = drawn(130)
+    assert "unusual" not in text and "naive" in text and names[0] in text
+    assert "note: no room for unusual, relatives;" in err
+    frame[:] = 1 - answers  # hard questions right, easy ones wrong
+    frame.to_csv(tmp_path / "answers.csv", index_label="model")
+    text, err = drawn(130)
+    assert "unusual" in text and "note: no room for naive, relatives;" in err
+
+
+def test_names_are_wrapped_between_words(terminal, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    cells = ["a model of ours", "anothermodel", "of somebody else entirely"]
+    frame = pd.DataFrame({"model": cells, "about": ["some", "words here", "x"], "score": 0.123456})
+    _output.draw(frame, {}, {"score": "score\n(of 1)"})
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out).splitlines()
+    assert max(map(len, lines)) <= 40 and "(of 1)" in lines[1]
+    words = set(" ".join(lines).split())
+    assert {"anothermodel", "somebody", "entirely", "0.123"} <= words
+    monkeypatch.setenv("COLUMNS", "30")
+    frame = pd.DataFrame({"model": ["org/Llama-3.1-8B-Instruct"], "score": [0.1], "low": [0.2]})
+    _output.draw(frame, {}, {})
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out).splitlines()
+    assert max(map(len, lines)) <= 30 and [line.split()[0] for line in lines[2:]] == [
+        "org/Llama-", "3.1-8B-", "Instruct",
+    ]  # fmt: skip
+
+
+def test_units_are_above_the_columns_of_a_terminal(cli, terminal):
+    for command in (["list"], ["show", "glue"]):
+        assert "(of 100)" in cli(*command)[1]
+    assert (
+        "(0 to 1)" in cli("show", "glue")[1] and "(of 100)" not in cli("show", "glue", "--json")[1]
+    )
+
+
+def test_a_csv_file_has_commas(cli, tmp_path):
+    for name, separator in (("x.csv", ","), ("x.CSV", ","), ("x.tsv", "\t"), ("x", "\t")):
+        assert cli("list", "-o", tmp_path / name)[:2] == (0, "")
+        table = pd.read_csv(tmp_path / name, sep=separator, index_col="name")
+        assert table.loc["helm-lite", "scenarios"] == "commonsense, gsm, math, med_qa, mmlu"
+    assert cli("show", "glue", "-o", tmp_path / "x.csv")[0] == 0
+    facts, table = (tmp_path / "x.csv").read_text().split("\n\n")
+    assert "licence,MIT" in facts and table.startswith("scenario,items,anchors,")
+
+
+HEAVY = ("sklearn", "pandas", "numpy", "scipy", "sklearn_irt")
+
+
+@pytest.mark.parametrize("given", ["--help", "estimate --help", "--version", "completion"])
+def test_help_imports_nothing_heavy(given):
+    others = {}
+    if given == "completion":
+        others = {"COMP_WORDS": "sklearn-irt show hel", "COMP_CWORD": "2"}
+        others["_SKLEARN_IRT_COMPLETE"] = "bash_complete"
+    code = (
+        "import sys\n"
+        "from benchmarks_registry.cli import main\n"
+        "try:\n"
+        f"    main({given.split()})\n"
+        "finally:\n"
+        f"    print([name for name in {HEAVY} if name in sys.modules])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300,
+        env=environment(**others),
+    )  # fmt: skip
+    assert done.stderr == "" and done.stdout.splitlines()[-1] == "[]"
+    assert {"completion": "plain,helm-lite", "--version": "version"}.get(
+        given, "--help"
+    ) in done.stdout
+
+
+def test_interrupted_while_importing(monkeypatch):
+    class Interrupting:
+        def find_spec(self, name, path=None, target=None):
+            if name.startswith("benchmarks_registry.cli._app"):
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "benchmarks_registry.cli._app")
+    monkeypatch.setattr(sys, "meta_path", [Interrupting(), *sys.meta_path])
+    assert main(["list"]) == 130
+
+
+def test_fetch_without_a_network(cli, tmp_path, monkeypatch):
+    import pooch
+
+    from sklearn_irt.datasets import _files
+
+    monkeypatch.setattr(_files, "BASE_URL", "http://127.0.0.1:9")
+    monkeypatch.setattr(_files, "RETRIES", 0)
+    monkeypatch.setenv("SKLEARN_IRT_DATA", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    level = pooch.get_logger().level
+    status, out, err = cli("fetch", "tinyMMLU")
+    assert (status, out) == (2, "") and err.count("\n") == 1 and len(err) < 600
+    place = tmp_path / "tinyBenchmarks" / "tinyBenchmarks.pkl"
+    assert "tinyMMLU cannot be downloaded (" in err and f"elsewhere, save it as {place} (or" in err
+    assert pooch.get_logger().level == level
 
 
 def test_warnings_are_one_line_each(cli, monkeypatch):

@@ -189,10 +189,14 @@ def test_the_filter_is_kept_with_the_benchmark(build, cli, data, tmp_path):
     status, _, err, target = build(tmp_path / "out", "--k", 5, "--filter", "strict")
     assert status == 0, err
     assert "left out" in err and "more such lines" in err  # the other filter's answers
+    assert "note: sums: exact_match is taken of the metrics exact_match, f1; --metric takes" in err
     assert load_benchmark(target).info["metric"] == "exact_match,strict"
     status, out, err = cli("estimate", target, tmp_path / "out" / "our__m3", "--json")
     assert status == 0 and "scored by" not in err
     assert json.loads(out)["estimates"][0]["gpirt"] == pytest.approx(data.responses.iloc[3].mean())
+    asked = ("--k", 5, "--filter", "strict", "--metric", "sums=f1")
+    assert "is taken of the metrics" not in build(tmp_path / "out", *asked)[2]
+    assert build(tmp_path / "out", "--k", 5, "--filter", "strict")[0] == 0
     options = ("--filter", "flexible", "--metric", "f1")
     status, _, err = cli("estimate", target, tmp_path / "out" / "our__m3", *options)
     assert status == 0 and "made from responses scored by 'exact_match'" in err
@@ -216,10 +220,33 @@ def test_groups_may_be_told_apart(build, data, tmp_path):
         (folder / "results_2025-01-31T12-00-00.json").write_text(json.dumps(content))
     status, out, err, target = build(tmp_path / "out", "--k", 5, "--json")
     assert status == 0, err
-    assert json.loads(out)["scenarios"] == [{"scenario": "mmlu", "items": 30, "anchors": 5}]
+    assert json.loads(out)["scenarios"] == [
+        {"scenario": "mmlu", "items": 30, "anchors": 5, "metric": "acc"}
+    ]
     assert load_benchmark(target).info["metric"] == "acc"
     status, out, err, target = build(tmp_path / "out", "--k", 5, "--json", "--no-groups")
     assert [row["items"] for row in json.loads(out)["scenarios"]] == [10, 20]
+
+
+def test_what_build_leaves_to_be_done_is_told(build, cli, scores):
+    status, out, err, path = build(scores, "--k", "arc=8", "--k", "mmlu=5", "--name", "ours")
+    assert status == 0 and "metric" not in out
+    *_, few, measure = err.splitlines()
+    assert "ours was trained on 14 models only; with fewer than 20 the intervals rest on" in few
+    assert measure.endswith(
+        "sklearn-irt compare RESULTS --k 5 --k 8 --table errors.csv; then sklearn-irt report "
+        f"{path} --comparison errors.csv -o page.html"
+    )
+    status, out, err = cli("show", path, "--json")
+    lines = err.splitlines()
+    assert status == 0 and "fewer than 20" in lines[0] and lines[2] == measure and len(lines) == 3
+    assert "no errors on held-out models are recorded" in lines[1]
+    rows = json.loads(out)["scenarios"]
+    assert all(0 < row["std_error"] < 0.3 and "heldout_mean" not in row for row in rows)
+    status, out, err = cli("estimate", path, scores, "--json")
+    assert status == 0 and "fewer than 20" in err
+    # Complete runs: no rounding errors are shown as standard errors.
+    assert {row["std_error"] for row in json.loads(out)["estimates"]} == {0.0}
 
 
 @pytest.fixture
@@ -260,6 +287,10 @@ def test_compare(cli, evaluation, scores, data, tmp_path):
         "n_jobs": None, "random_state": 4,
     }  # fmt: skip
     assert pd.read_csv(tmp_path / "errors.csv")["estimated"].tolist() == [0.4]
+    for name in ("glue", "tinymmlu", tmp_path / "mine.npz"):
+        status, out, err = cli("compare", name, "a", "b")
+        hint = f"to compare two models: sklearn-irt gate {name} CANDIDATE REFERENCE"
+        assert (status, out) == (2, "") and hint in err and err.count("\n") == 1
     status, out, _ = cli("compare", scores, "--json")
     assert json.loads(out) == [{"strategy": "irt/gpirt", "k": 3, "mean_error": 0.5, "worst": None}]
     assert evaluation["strategies"] is None and evaluation["k"] == (30, 60, 100)
