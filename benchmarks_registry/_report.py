@@ -18,8 +18,6 @@ from benchmarks_registry._report_scores import Evaluation, evaluate, legible
 from sklearn_irt import __version__
 from sklearn_irt._atomic import replace_atomically
 
-COMPARISON = ["strategy", "k", "split", "model", "scenario", "true", "estimated", "std"]
-COMPARISON += ["low", "high"]
 # What the page shows: id of the heading, and name in the navigation.
 SECTIONS = {
     "overview": ("ranking", "Ranking"),
@@ -76,9 +74,10 @@ def write_report(
     Raises
     ------
     ValueError
-        Where the benchmark, an item, a model or a scenario is unknown.
+        Where the benchmark, an item, a model or a scenario is unknown, a true score is no number
+        or outside the response range, or the comparison lacks a column or has a wrong cell.
     TypeError
-        Where the benchmark is of another kind.
+        Where the benchmark or the comparison is of another kind.
     FileNotFoundError, IsADirectoryError
         Where the page cannot be put.
     ImportError
@@ -102,7 +101,7 @@ def write_report(
     if title is not None and not isinstance(title, str):
         raise ValueError(f"title must be a string, got {title!r}")
     if comparison is not None:
-        _check_comparison(comparison)
+        comparison = _read_comparison(comparison)
     if true is not None and answers is None:
         raise ValueError("true are the scores of the models that answered: give answers too")
     evaluation = None if answers is None else evaluate(tiny, answers, true)
@@ -159,16 +158,13 @@ def _opened(benchmark: Any) -> tuple[TinyBenchmark, Path | None]:
     return tiny, None if known is None else Path(known.path())
 
 
-def _check_comparison(comparison: Any) -> None:
-    if not isinstance(comparison, pd.DataFrame):
-        raise TypeError(
-            "comparison must be the DataFrame of compare_strategies, got "
-            f"{type(comparison).__name__}"
-        )
-    missing = [name for name in COMPARISON if name not in comparison]
-    if missing or not len(comparison):
-        what = f"lacks the column {missing[0]!r}" if missing else "has no rows"
-        raise ValueError(f"comparison {what}: give the DataFrame of compare_strategies")
+def _read_comparison(comparison: Any) -> pd.DataFrame:
+    from sklearn_irt.evaluation._table import ALL, check_results
+
+    comparison = check_results(comparison, called="comparison")
+    if not (comparison["scenario"] == ALL).any():
+        raise ValueError(f"comparison has no row of the scenario {ALL!r}")
+    return comparison
 
 
 def _page(

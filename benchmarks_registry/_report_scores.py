@@ -3,12 +3,14 @@
 import re
 import warnings
 from collections.abc import Iterable, Mapping
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from benchmarks_registry._benchmark import TinyBenchmark
+from sklearn_irt._responses import ROUNDING
 from sklearn_irt._scenarios import OVERALL
 from sklearn_irt.logs import left_out, provenance
 
@@ -126,6 +128,7 @@ def evaluate(tiny: TinyBenchmark, answers: Any, true: Any) -> Evaluation:
     if true is not None:
         mean_is_main = main == OVERALL and tiny.estimator.aggregate == "mean"
         table["true"] = _true_scores(true, table, main, mean_is_main)
+        _refuse_outside(table["true"], tiny)
     table = table.loc[list(models[order])]
     asked = table["answered"].xs(main, level="scenario").sum()
     is_table = isinstance(answers, pd.DataFrame)
@@ -145,26 +148,34 @@ def evaluate(tiny: TinyBenchmark, answers: Any, true: Any) -> Evaluation:
 def _true_scores(true: Any, table: pd.DataFrame, main: str, mean_is_main: bool) -> pd.Series:
     """Known scores of the rows of the table, NaN where unknown; means of scenarios are filled."""
     models, scenarios = (list(table.index.unique(level)) for level in ("model", "scenario"))
+    if isinstance(true, (pd.DataFrame, pd.Series)):
+        for names in true.axes:
+            if not names.is_unique:
+                raise ValueError(f"true has {names[names.duplicated()][0]!r} more than once")
     if isinstance(true, pd.DataFrame):
         flat = {(m, s): row[s] for m, row in true.iterrows() for s in true.columns}
     elif isinstance(true, (Mapping, pd.Series)):
         flat = {key: value for key, value in true.items()}
-    else:
+    elif isinstance(true, str) or not np.iterable(true):
         flat = {main: true}
+    else:
+        raise ValueError(
+            "true must be a number, or a mapping, Series or DataFrame that names models or "
+            f"scenarios, got {type(true).__name__}"
+        )
     if len(models) == 1 and set(flat) <= set(scenarios):
         flat = {(models[0], scenario): value for scenario, value in flat.items()}
     pairs = {key if isinstance(key, tuple) else (key, main): v for key, v in flat.items()}
-    flat = {(legible(str(model)), *rest): value for (model, *rest), value in pairs.items()}
-    for key in flat:
-        if key not in table.index:
+    flat = {}
+    for key, value in pairs.items():
+        pair = (legible(str(key[0])), *key[1:]) if key else key
+        if len(pair) != 2 or pair not in table.index:
             raise ValueError(
                 f"true has {key!r}, but the models are {named(models)} and the scenarios "
                 f"{scenarios}"
             )
-    try:
-        scores = pd.Series(flat, dtype=float).reindex(table.index)
-    except (TypeError, ValueError):
-        raise ValueError("true must be numbers: scores in the unit of the responses") from None
+        flat[pair] = _true_score(value, key)
+    scores = pd.Series([flat.get(pair, np.nan) for pair in table.index], table.index, dtype=float)
     if mean_is_main:
         parts = scores.drop(main, level="scenario").unstack("scenario")
         means = parts.mean(axis=1, skipna=False)
@@ -172,6 +183,33 @@ def _true_scores(true: Any, table: pd.DataFrame, main: str, mean_is_main: bool) 
             if np.isnan(scores[model, main]):
                 scores[model, main] = means[model]
     return scores
+
+
+def _true_score(value: Any, key: tuple) -> float:
+    """A number; NaN where there is none."""
+    if value is None or value is pd.NA:
+        return np.nan
+    value = value.item() if getattr(value, "ndim", None) == 0 else value  # numpy's as Python's
+    if isinstance(value, Real) and not isinstance(value, bool):
+        try:
+            return float(value)
+        except OverflowError:
+            value = np.inf
+    what = f"got {value!r} for {key[0]!r}, {key[1]!r}"
+    raise ValueError(f"true must be numbers, scores in the unit of the responses: {what}")
+
+
+def _refuse_outside(true: pd.Series, tiny: TinyBenchmark) -> None:
+    """Refuse true scores that no model can have."""
+    bounds, win_rate = tiny.estimator._bounds, tiny.estimator.aggregate == "mean_win_rate"
+    for (model, scenario), score in true.items():
+        low, high = (0.0, 1.0) if win_rate and scenario == OVERALL else bounds[:2]
+        slack = ROUNDING * (high - low)
+        if score < low - slack or score > high + slack:
+            raise ValueError(
+                f"true has the score {score:g} for {model!r}, {scenario!r}, outside the range "
+                f"[{low:g}, {high:g}]: give it in the unit of the responses"
+            )
 
 
 def named(names: Iterable[Any], most: int = NAMED) -> str:

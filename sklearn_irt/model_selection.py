@@ -4,7 +4,7 @@ scikit-learn's own work too: ``LeaveOneGroupOut`` and ``GroupShuffleSplit`` with
 model as `groups`, so that none has models on both sides.
 """
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from numbers import Integral, Real
 from typing import Any
 
@@ -116,8 +116,10 @@ class NewestModelsSplit(_OneSplit):
     Parameters
     ----------
     dates : array-like of shape (n_models,), or Series indexed by model name
-        Day of each model (dates, or texts as 2024-03-01); missing where it is unknown. Models
-        without a day are left out: they might be older or newer.
+        Day of each model (dates, texts as 2024-03-01, or years, which stand for their first day);
+        missing where it is unknown. Models without a day are left out: they might be older or
+        newer. A Series is matched to the index of X by name, and models that it lacks are left
+        out; where its index, or that of X, only numbers the rows, it is read in order.
     test_size : float in (0, 1) or int, default=0.25
         Share or number of the dated models that are new, as near as the days allow.
 
@@ -158,16 +160,27 @@ class NewestModelsSplit(_OneSplit):
         yield dated[~newer], dated[newer]
 
     def _days(self, X: Any) -> np.ndarray:
+        """Day of every row, NaT where it is unknown."""
         dates = self.dates
-        if isinstance(dates, pd.Series) and isinstance(X, pd.DataFrame):
-            if dates.index.is_unique and set(X.index) <= set(dates.index):
-                dates = dates.loc[X.index]
-        try:
-            cells = pd.Series(np.asarray(dates, dtype=object))
-            days = pd.to_datetime(cells, utc=True, format="ISO8601")
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"dates must hold dates, one per model: {error}") from None
-        _check_length(days, X, "dates", "dates")
+        if isinstance(dates, pd.Series):
+            dates = _dates_by_name(dates, X)
+        elif isinstance(dates, (str, bytes, Mapping)) or not hasattr(dates, "__len__"):
+            raise ValueError(f"dates must be a sequence of dates or a Series, got {dates!r}")
+        elif getattr(dates, "ndim", 1) != 1:
+            raise ValueError(f"dates must have shape (n_models,), got {dates.shape}")
+        _check_length(dates, X, "dates", "dates")
+        # As a Series first: numpy turns days into numbers.
+        typed = isinstance(dates, (pd.Series, np.ndarray))
+        cells = pd.Series(dates) if typed else pd.Series(list(dates), dtype=object)
+        cells = cells.astype(object).reset_index(drop=True)
+        texts = cells.map(_date_as_text)
+        days = pd.to_datetime(texts, utc=True, format="ISO8601", errors="coerce")
+        wrong = np.flatnonzero(days.isna() & ~cells.map(_is_missing).astype(bool))
+        if len(wrong):
+            raise ValueError(
+                "dates must hold dates, texts as 2024-03-01 or years (missing where unknown), got "
+                f"{cells[wrong[0]]!r} for {_row_name(X, wrong[0])}"
+            )
         return days.dt.tz_localize(None).dt.normalize().to_numpy()
 
 
@@ -212,7 +225,7 @@ class StrongestModelsSplit(_OneSplit):
         if y is None:
             strength = _row_means(np.asarray(as_numbers(X), dtype=float))
         else:
-            strength = np.asarray(y, dtype=float)
+            strength = _read_strength(y)
             _check_length(strength, X, "y", "scores")
         if np.isnan(strength).any():
             raise ValueError(f"the strength of row {np.argmax(np.isnan(strength))} (model) is NaN")
@@ -269,8 +282,7 @@ class HeldOutGroupsSplit(BaseCrossValidator):
         """
         if groups is None:
             raise ValueError("groups must be given: the group of each model")
-        labels = np.asarray(groups, dtype=object)
-        _check_length(labels, X, "groups", "labels")
+        labels = _read_labels(groups, X)
         for names in self._parts():
             new = np.zeros(len(labels), dtype=bool)
             for name in names:
@@ -284,11 +296,15 @@ class HeldOutGroupsSplit(BaseCrossValidator):
 
     def _parts(self) -> list:
         given = self.groups_out
-        if isinstance(given, (str, bytes)) or not np.iterable(given) or not len(given):
+        sized = hasattr(given, "__len__") and np.iterable(given)
+        if isinstance(given, (str, bytes)) or not sized or not len(given):
             raise ValueError(f"groups_out must be a sequence of group labels, got {given!r}")
         if any(isinstance(part, (list, tuple, set, np.ndarray)) for part in given):
             if not all(isinstance(part, (list, tuple, set, np.ndarray)) for part in given):
                 raise ValueError("groups_out mixes labels and sequences of labels")
+            empty = [number for number, part in enumerate(given) if not len(part)]
+            if empty:
+                raise ValueError(f"groups_out names no group for split {empty[0]}: none is new")
             return list(given)
         return [given]
 
@@ -319,6 +335,81 @@ def _check_length(values: Any, X: Any, name: str, what: str) -> None:
         raise ValueError(f"{name} has {len(values)} {what}, but X has {len(X)} models (rows)")
 
 
+def _row_name(X: Any, row: int) -> str:
+    return f"model {X.index[row]!r}" if isinstance(X, pd.DataFrame) else f"row {row} (model)"
+
+
+def _read_labels(groups: Any, X: Any) -> np.ndarray:
+    """Group of every model, (n_models,)."""
+    try:
+        labels = np.asarray(groups, dtype=object)
+    except ValueError:  # ragged
+        labels = np.empty((0, 0), dtype=object)
+    if labels.ndim != 1:
+        raise ValueError("groups must have shape (n_models,): one label for each model (row)")
+    _check_length(labels, X, "groups", "labels")
+    for row, label in enumerate(labels):
+        if isinstance(label, (list, set, dict, np.ndarray)):
+            raise ValueError(
+                f"groups must hold one label for each model, got {label!r} for {_row_name(X, row)}"
+            )
+    return labels
+
+
+def _read_strength(y: Any) -> np.ndarray:
+    """Strength of every model, NaN where there is none."""
+    try:
+        cells = np.asarray(y)
+        if cells.dtype.kind == "O":
+            cells = np.where(pd.isna(cells), np.nan, cells)
+        texts = cells.dtype.kind in "USMm" or any(isinstance(c, (str, bytes)) for c in cells.flat)
+        strength = np.full((0, 0), np.nan) if texts else cells.astype(float)
+    except (TypeError, ValueError, OverflowError):
+        strength = np.full((0, 0), np.nan)
+    if strength.ndim != 1:
+        raise ValueError("y must be the strength of each model: numbers of shape (n_models,)")
+    return strength
+
+
+def _is_missing(cell: Any) -> bool:
+    if isinstance(cell, str):
+        return cell.strip().lower() in ("", "nan", "nat")
+    return cell is None or cell is pd.NA or cell is pd.NaT or bool(np.all(cell != cell))
+
+
+def _date_as_text(cell: Any) -> Any:
+    """A year as its text, other numbers and lists as texts that are no dates; dates as they are."""
+    if isinstance(cell, (bool, np.bool_)) or not isinstance(cell, Hashable):
+        return str(cell)
+    if isinstance(cell, pd.Period):
+        return cell.to_timestamp()
+    if not isinstance(cell, Real):
+        return cell
+    if cell != cell:
+        return None
+    is_year = 1000 <= cell <= 9999 and int(cell) == cell
+    return f"{int(cell)}" if is_year else f"number {cell}"
+
+
+def _dates_by_name(dates: pd.Series, X: Any) -> pd.Series:
+    """Dates in the order of the rows of X, missing where the Series lacks a model."""
+    if not isinstance(X, pd.DataFrame):
+        return dates
+    names, numbered = dates.index, isinstance(X.index, pd.RangeIndex)
+    if numbered or isinstance(names, pd.RangeIndex):
+        # Numbers of rows are names only where every row has its own.
+        return dates.reindex(X.index) if names.is_unique and X.index.isin(names).all() else dates
+    if not names.is_unique:
+        twice = names[names.duplicated()][0]
+        raise ValueError(f"dates has the model {twice!r} more than once: one date for each")
+    if not X.index.isin(names).any():
+        raise ValueError(
+            f"dates has none of the models of X (the first is {X.index[0]!r}): name them as the "
+            "index of X does, or give an array in its order"
+        )
+    return dates.reindex(X.index)
+
+
 def _row_means(responses: np.ndarray) -> np.ndarray:
     known = ~np.isnan(responses)
     count = known.sum(axis=1)
@@ -336,8 +427,7 @@ def _same_models(X: Any, groups: Any) -> np.ndarray:
     if isinstance(X, pd.DataFrame) and not isinstance(X.index, pd.RangeIndex):
         keys.append([str(name) for name in X.index])
     if groups is not None:
-        labels = list(np.asarray(groups, dtype=object))
-        _check_length(labels, X, "groups", "labels")
+        labels = _read_labels(groups, X)
         # A missing label is no group: such a model stands alone.
         keys.append([i if pd.isna(label) else str(label) for i, label in enumerate(labels)])
     n_models, links = len(rows), []

@@ -225,10 +225,80 @@ def test_says_what_is_wrong(data, message, quick):
     assert "strategies is empty" in compare(strategies=[])
     assert "k must be positive" in compare(k=[10, 0])
     assert "k is empty" in compare(k=[])
-    assert "cv must be" in compare(cv="five")
-    assert "split 0 of cv has 1 training models" in compare(cv=[([0], [1, 2])])
     assert "cv has no split" in compare(cv=[])
     assert "no scenario may be called 'all'" in compare(scenarios=["all"] * 40 + ["b"] * 40)
+
+
+@pytest.mark.parametrize(
+    ("cv", "words"),
+    [
+        ("five", "cv must be a number of splits"),
+        (0, "cv must be a number of splits"),
+        (KFold, "cv must be a number of splits"),
+        ([([0], [1, 2])], "split 0 of cv has 1 training models and 2 new ones"),
+        ([(range(10), [])], "split 0 of cv has 10 training models and 0 new ones"),
+        ([(range(10), range(20, 25)), (range(10), range(5, 12))], "split 1 of cv has model 'm5'"),
+        ([(range(10), [11, 12, 12])], "model 'm12' more than once on its new side"),
+        ([(range(10), [11, -1])], "the new side of split 0 of cv has row -1, but X has 40 models"),
+        ([([0, 1, 40], [11])], "the training side of split 0 of cv has row 40"),
+        ([(range(10), [11.0, 12.0])], "must be row numbers (int) or a mask (bool)"),
+        ([(range(10), ["m11"])], "must be row numbers (int) or a mask (bool), got ['m11']"),
+        ([(range(10), [[11, 12]])], "the new side of split 0 of cv must be a sequence of row"),
+        ([(range(10), [[11], [12, 13]])], "the new side of split 0 of cv must be a sequence of"),
+        ([(range(10), np.ones(39, bool))], "is a mask of 39 rows, but X has 40 models"),
+        ((range(10), range(20, 25)), "a single split is a list too: cv=[(train, new)]"),
+        ((np.array([0, 1]), np.array([2, 3])), "split 0 of cv must be a pair (train, new)"),
+        (["ab"], "split 0 of cv must be a pair"),
+    ],
+)
+def test_wrong_splits_are_named(data, message, quick, cv, words):
+    X = data.responses.set_axis([f"m{i}" for i in range(40)])
+    some = {"strategies": ["random/naive"], "k": 5} | FAST
+    text = message(compare_strategies, X, cv=cv, **some)
+    assert words in text and "cv" in text
+    assert not quick
+
+
+def test_masks_are_rows(data, quick):
+    some = {"strategies": ["random/naive"], "k": 5} | FAST
+    new = np.arange(40) >= 30
+    found = compare_strategies(data.responses, cv=[(~new, new)], **some)
+    rows = compare_strategies(data.responses, cv=[(range(30), range(30, 40))], **some)
+    pd.testing.assert_frame_equal(found, rows)
+    assert len(found) == 10
+
+
+@pytest.mark.parametrize("k", [(1.0, 1), [1, 30, np.float64(1)], [True], "a", None, [[1], [1, 2]]])
+def test_wrong_k(data, message, quick, k):
+    text = message(compare_strategies, data.responses, k=k, **FAST)
+    assert text.startswith("k ")
+
+
+def test_one_anchor_or_all_items_alone_are_fine(data, quick):
+    some = {"strategies": ["random/naive"], "cv": 1} | FAST
+    for k in (1, 1.0, [1, 0.5], np.array([0.5, 1.0]), np.int64(3)):
+        found = compare_strategies(data.responses, k=k, **some)
+        assert set(found["k"]) == set(np.atleast_1d(k).tolist())
+
+
+@pytest.mark.parametrize("n_dims", [1.7, 0, -1, [], "a", None, True, [2, 0], [1, 2.0], {}])
+def test_wrong_n_dims(data, message, quick, n_dims):
+    some = {"strategies": ["random/naive"], "k": 5, "cv": 1}
+    text = message(compare_strategies, data.responses, n_dims=n_dims, **some)
+    assert text.startswith("n_dims must be a positive integer") and repr(n_dims) in text
+
+
+def test_nothing_to_compare_is_said_before_any_warning(data, message, quick):
+    scaled = 100 * data.responses  # by itself a warning
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nothing = np.full((5, 4), np.nan)
+        assert "no observed response" in message(compare_strategies, nothing, memory="x")
+        for empty in (np.empty((5, 0)), pd.DataFrame(index=range(5)), [[]] * 5):
+            assert "X has no item" in message(compare_strategies, empty, memory="x")
+        for wrong in ({"strategies": 5}, {"k": 0}, {"n_dims": 0}, {"cv": "five"}):
+            assert next(iter(wrong)) in message(compare_strategies, scaled, **wrong)
+    assert "Input X contains infinity" in message(compare_strategies, [[np.inf, 1.0]] * 5)
 
 
 class TestSummarize:
@@ -282,3 +352,49 @@ class TestSummarize:
         )
         assert "by must name" in message(summarize, self.make(), by=())
         assert "no row of the scenario" in message(summarize, self.make().assign(scenario="x"))
+        for by in (5, None):
+            assert f"by must be a column of results or a sequence of them, got {by}" in message(
+                summarize, self.make(), by=by
+            )
+        assert "by must hold names" in message(summarize, self.make(), by=[["k"]])
+        assert "no column 'kind'" in message(summarize, self.make(), by=["k", "kind"])
+        with pytest.raises(TypeError, match="results must be the DataFrame .* got dict"):
+            summarize({})
+
+    @pytest.mark.parametrize("column", ["strategy", "k", "split", "scenario", "note"])
+    def test_rows_without_a_key_are_not_dropped_silently(self, column, message):
+        table = self.make().assign(note="x").astype({column: object})
+        table.loc[2, column] = None
+        text = message(summarize, table, by=("strategy", "k", "note"))
+        assert f"no value (NaN) in the column {column!r}, in row 2" in text
+
+    @pytest.mark.parametrize("column", ["k", "true", "estimated", "std", "low", "high"])
+    def test_numbers_are_numbers(self, column, message):
+        table = self.make().astype({column: object})
+        for wrong in ("0.5", True, [1]):
+            table.at[3, column] = wrong
+            text = message(summarize, table)
+            assert f"{wrong!r} in the column {column!r}, in row 3: it must hold numbers" in text
+        table.at[3, column] = 10**400
+        assert f"too large a number in the column {column!r}" in message(summarize, table)
+
+    @pytest.mark.parametrize("column", ["k", "true", "estimated"])
+    def test_infinite_scores(self, column, message):
+        table = self.make().astype({"k": float})
+        table.loc[1, column] = -np.inf
+        assert f"infinite in the column {column!r}, in row 1" in message(summarize, table)
+
+    def test_an_empty_table_and_a_column_twice(self, message):
+        assert "results has no rows" in message(summarize, self.make().iloc[:0])
+        twice = pd.concat([self.make(), self.make()[["true"]]], axis=1)
+        assert "column 'true' more than once" in message(summarize, twice)
+
+    @pytest.mark.parametrize("kind", [object, "Float64"])
+    def test_other_numbers_are_as_good(self, kind):
+        table = self.make()
+        table.loc[0, "low"] = np.nan
+        figures = ["true", "estimated", "std", "low", "high"]
+        other = table.astype(dict.fromkeys(figures, kind) | {"k": object})
+        assert other["low"].isna().sum() == 1
+        pd.testing.assert_frame_equal(summarize(other), summarize(table))
+        assert summarize(other).index.get_level_values("k").tolist() == [10]

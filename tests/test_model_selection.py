@@ -1,5 +1,7 @@
 """Splitters of models."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -76,6 +78,10 @@ class TestRandomModelsSplit:
         assert "groups has 3 labels, but X has 40 models" in message(
             lambda: list(RandomModelsSplit().split(responses, groups=[1, 2, 3]))
         )
+        for wrong in (np.zeros((40, 2)), "a", [["a"], ["b", "c"]] * 20):
+            assert "groups must" in message(
+                lambda wrong=wrong: list(RandomModelsSplit().split(responses, groups=wrong))
+            )
 
     def test_is_a_cv_of_scikit_learn(self):
         data = make_responses(n_models=40, n_items=60, n_dims=1, random_state=0)
@@ -114,7 +120,88 @@ class TestNewestModelsSplit:
 
         assert "dates has 2 dates, but X has 40" in message(split(["2024-01-01", "2024-01-02"]))
         assert "fewer than two different days" in message(split(["2024-01-01"] * 40))
-        assert "dates must hold dates" in message(split(["soon"] * 40))
+        for wrong in ("soon", "2024-13-01", 1.7e9, 2024.5, np.inf, -5, True, [1], object()):
+            text = message(split([None, wrong, *["2024-01-01"] * 38]))
+            assert "dates must hold dates" in text and "for row 1 (model)" in text
+            assert repr(wrong) in text and "\n" not in text
+        many = np.vstack([responses, responses])
+        text = message(lambda: list(NewestModelsSplit([[1]] * 80).split(many)))
+        assert "got [1] for row 0 (model)" in text
+        for wrong in (None, "2024-01-01", 2024, {"m0": "2024-01-01"}, iter(["2024"])):
+            assert "dates must be a sequence" in message(split(wrong))
+        assert "dates must have shape" in message(split(np.zeros((40, 2))))
+        named = pd.DataFrame(responses, [f"m{i}" for i in range(40)])
+        text = message(lambda: list(NewestModelsSplit(["soon"] * 40).split(named)))
+        assert "got 'soon' for model 'm0'" in text
+
+    @pytest.mark.parametrize("kind", [int, float, str, object, "Int64", np.int16])
+    def test_years(self, responses, kind):
+        years = pd.Series([2023] * 20 + [2024] * 10 + [2022] * 10).astype(kind)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for given in (years, years.to_numpy(), years.tolist()):
+                ((train, new),) = NewestModelsSplit(given).split(responses)
+                assert new.tolist() == list(range(20, 30)) and len(train) == 30
+
+    def test_years_among_dates_and_missing_ones(self, responses):
+        years = np.full(40, 2023.0)
+        years[:5], years[7] = 2024, np.nan
+        ((train, new),) = NewestModelsSplit(years).split(responses)
+        assert new.tolist() == [0, 1, 2, 3, 4] and 7 not in train
+        mixed = [2024, "2024-01-02", None, "", pd.NA, pd.NaT, "nan", *[2023] * 33]
+        ((train, new),) = NewestModelsSplit(mixed, 2).split(responses)
+        assert new.tolist() == [0, 1] and train.tolist() == list(range(7, 40))
+
+    @pytest.mark.parametrize("unit", ["D", "s", "ns"])
+    def test_days_of_numpy(self, responses, unit):
+        days = np.datetime64("2024-01-01") + np.arange(40)
+        days = days.astype(f"datetime64[{unit}]")
+        days[39] = np.datetime64("NaT")
+        for given in (days, pd.DatetimeIndex(days), list(days)):
+            ((train, new),) = NewestModelsSplit(given, 2).split(responses)
+            assert new.tolist() == [37, 38] and len(train) == 37
+
+    def test_months(self, responses):
+        months = pd.period_range("2021-01", periods=40, freq="M")
+        for given in (months, pd.Series(months), list(months)):
+            ((_, new),) = NewestModelsSplit(given, 2).split(responses)
+            assert new.tolist() == [38, 39]
+
+    def test_models_that_the_series_lacks_are_left_out(self, responses):
+        X = pd.DataFrame(responses, [f"m{i}" for i in range(40)])
+        dates = pd.Series(pd.date_range("2024-01-01", periods=40), X.index)
+        some = dates.drop(["m39", "m0"]).sample(frac=1, random_state=0)
+        some["other"] = pd.Timestamp("2030-01-01")
+        ((train, new),) = NewestModelsSplit(some, 2).split(X)
+        assert new.tolist() == [37, 38] and train.tolist() == list(range(1, 37))
+        long = pd.concat([some, pd.Series(pd.Timestamp("2023-01-01"), ["x", "y", "z"])])
+        assert next(NewestModelsSplit(long, 2).split(X))[1].tolist() == [37, 38]
+
+    def test_row_numbers_are_no_names(self, responses):
+        X = pd.DataFrame(responses, [f"m{i}" for i in range(40)])
+        days = pd.date_range("2024-01-01", periods=40)
+        for dates in (pd.Series(days), pd.Series(days, X.index)):
+            for table in (X, responses, X.reset_index(drop=True)):
+                ((_, new),) = NewestModelsSplit(dates, 2).split(table)
+                assert new.tolist() == [38, 39]
+
+    def test_numbered_models_in_another_order(self, responses):
+        dates = pd.Series(pd.date_range("2024-01-01", periods=40))
+        order = np.random.default_rng(0).permutation(40)
+        ((_, new),) = NewestModelsSplit(dates, 2).split(pd.DataFrame(responses).iloc[order])
+        assert set(order[new]) == {38, 39}
+        ((_, new),) = NewestModelsSplit(dates.iloc[order], 2).split(pd.DataFrame(responses))
+        assert new.tolist() == [38, 39]
+
+    def test_names_that_do_not_match(self, responses, message):
+        X = pd.DataFrame(responses, [f"m{i}" for i in range(40)])
+        days = pd.Series(pd.date_range("2024-01-01", periods=40), X.index)
+        other = days.set_axis([f"n{i}" for i in range(40)])
+        text = message(lambda: list(NewestModelsSplit(other).split(X)))
+        assert "dates has none of the models of X (the first is 'm0')" in text
+        twice = pd.concat([days, days.iloc[3:5]])
+        text = message(lambda: list(NewestModelsSplit(twice).split(X)))
+        assert "dates has the model 'm3' more than once" in text
 
 
 class TestStrongestModelsSplit:
@@ -131,6 +218,20 @@ class TestStrongestModelsSplit:
     def test_says_what_is_wrong(self, responses, message):
         assert "lower one of them" in message(
             lambda: list(StrongestModelsSplit(0.8, 0.3).split(responses))
+        )
+        for y in (
+            ["high"] * 40,
+            ["0.5"] * 40,
+            np.ones((40, 1)),
+            0.5,
+            [10**400] * 40,
+            [[1], [1, 2]],
+        ):
+            assert "y must be the strength of each model" in message(
+                lambda y=y: list(StrongestModelsSplit().split(responses, y))
+            )
+        assert "row 3 (model) is NaN" in message(
+            lambda: list(StrongestModelsSplit().split(responses, [1, 2, 3, None] * 10))
         )
         responses[2] = np.nan
         assert "row 2 (model) is NaN" in message(
@@ -165,3 +266,11 @@ class TestHeldOutGroupsSplit:
         assert "holds every model out" in message(split(list("abcd")))
         assert "must be a sequence of group labels" in message(split("a"))
         assert "mixes labels" in message(split(["a", ["b"]]))
+        assert "groups_out names no group for split 0" in message(split([[]]))
+        assert "groups_out names no group for split 1" in message(split([["a"], ()]))
+        assert "must be a sequence of group labels" in message(split(np.array(5)))
+        assert "groups must have shape (n_models,)" in message(split(["a"], np.zeros((40, 2))))
+        assert "groups must have shape (n_models,)" in message(split(["a"], "abcd"))
+        assert "one label for each model, got ['a'] for row 0 (model)" in message(
+            split(["a"], [["a"], ["b", "c"]] * 20)
+        )

@@ -22,9 +22,10 @@ from sklearn_irt._irt import IRTRegressor
 from sklearn_irt._responses import as_numbers, model_names, read_range
 from sklearn_irt._scenarios import OVERALL, Scenarios, read_scenarios
 from sklearn_irt._version import __version__
+from sklearn_irt.evaluation._splits import read_splits
 from sklearn_irt.evaluation._strategies import STRATEGIES, by_method, measure_method
-from sklearn_irt.evaluation._summary import ALL, COLUMNS
-from sklearn_irt.model_selection import RandomModelsSplit
+from sklearn_irt.evaluation._table import ALL, COLUMNS
+from sklearn_irt.model_selection import _is_positive
 
 
 def compare_strategies(
@@ -58,11 +59,12 @@ def compare_strategies(
         gets who sets nothing) and "adaptive/pirt" (questions chosen one after the other, as by
         `AdaptiveSession`); None: all of them.
     k : int, float or sequence of them, default=(30, 60, 100)
-        Anchors per scenario, and with "adaptive" answers: numbers, or shares of its items.
+        Anchors per scenario, and with "adaptive" answers: numbers (int), or shares of its items
+        (float in (0, 1]).
     cv : int, splitter or iterable of (train, new), default=5
         How the models are split: so many random splits with a quarter of the models new and
         models that are the same on one side (see `RandomModelsSplit`), or any splitter of
-        scikit-learn's kind.
+        scikit-learn's kind. Rows are numbers from 0, or masks of all models.
     groups : array-like of shape (n_models,), default=None
         Handed to `cv`: models of one group are never on both sides.
     scenarios : array-like of shape (n_items,) or (n_items, 2), default=None
@@ -93,7 +95,9 @@ def compare_strategies(
     Raises
     ------
     ValueError
-        Where a strategy is unknown, or a split has fewer than two training models or no new one.
+        Where X has no response, a strategy is unknown, `k` or `n_dims` are no positive numbers, or
+        a split has fewer than two training models, no new one, a model on both sides, or a row
+        that X lacks.
 
     See Also
     --------
@@ -112,26 +116,26 @@ def compare_strategies(
     >>> bool(error["random/gpirt", 20] < error["random/naive", 20])
     True
     """
-    table = as_numbers(X)
-    values = check_array(table, dtype=float, ensure_all_finite="allow-nan", ensure_min_samples=3)
+    values = _read_values(X)
     names = [str(name) for name in X.columns] if isinstance(X, pd.DataFrame) else None
     parts = read_scenarios(scenarios, values.shape[1], names)
     if ALL in parts.names and len(parts.names) > 1:
         raise ValueError(f"no scenario may be called {ALL!r}: that is the mean over all")
-    bounds = read_range(values, response_range, X)
     truth = _true_scores(values, parts)
     methods = by_method(STRATEGIES if strategies is None else strategies)
     sizes = _read_sizes(k)
-    dims = [int(d) for d in np.atleast_1d(n_dims)]
+    dims = _read_dims(n_dims)
+    rng = check_random_state(random_state)
+    seed = int(rng.randint(2**31 - 1))
+    models = model_names(X, len(values))
+    splits = read_splits(cv, X, truth.mean(axis=1) if y is None else y, groups, models, seed)
+    bounds = read_range(values, response_range, X)
     if memory is not None and not isinstance(random_state, Integral):
         warnings.warn(
             "memory without an integer random_state: a comparison that is broken off starts anew",
             UserWarning,
             stacklevel=2,
         )
-    rng = check_random_state(random_state)
-    seed = int(rng.randint(2**31 - 1))
-    splits = _splits(cv, X, truth.mean(axis=1) if y is None else y, groups, len(values), seed)
     seeds = rng.randint(2**31 - 1, size=len(splits))
     task = _Task(
         values, parts, _labels(scenarios, parts), (bounds.low, bounds.high), sizes, dims, memory
@@ -140,7 +144,7 @@ def compare_strategies(
         delayed(_measure)(task, methods, train, new, int(seed))
         for (train, new), seed in zip(splits, seeds, strict=True)
     )
-    blocks, models = [], model_names(X, len(values))
+    blocks = []
     running = Parallel(n_jobs=n_jobs, return_as="generator")(calls)
     for number, (found, seconds) in enumerate(running):
         train, new = splits[number]
@@ -172,18 +176,54 @@ class _Task(NamedTuple):
     memory: Any
 
 
+def _read_values(X: Any) -> np.ndarray:
+    table = as_numbers(X)
+    shape = getattr(table, "shape", ())
+    if len(shape) == 2 and shape[1] == 0:
+        raise ValueError(f"X has no item (column): its shape is {shape}")
+    values = check_array(
+        table,
+        dtype=float,
+        ensure_all_finite="allow-nan",
+        ensure_min_samples=3,
+        input_name="X",
+    )
+    if np.isnan(values).all():
+        raise ValueError("X has no observed response: every cell is NaN")
+    return values
+
+
+def _listed(given: Any) -> list:
+    """One value or several, numpy's as Python's."""
+    if isinstance(given, (np.ndarray, np.generic)):
+        given = given.tolist()
+    values = [given] if isinstance(given, str) or not np.iterable(given) else list(given)
+    return [value.item() if isinstance(value, np.generic) else value for value in values]
+
+
 def _read_sizes(k: Any) -> list:
-    sizes = [k] if np.ndim(k) == 0 else list(k)
-    sizes = [size.item() if isinstance(size, np.generic) else size for size in sizes]
+    sizes = _listed(k)
     for size in sizes:
         share = isinstance(size, float) and 0 < size <= 1
-        if not share and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
+        if not share and not _is_positive(size):
             raise ValueError(
                 f"k must be positive numbers of anchors, or shares in (0, 1], got {size!r}"
             )
     if not sizes:
         raise ValueError("k is empty")
+    if len({type(size) for size in sizes if size == 1}) > 1:
+        raise ValueError(
+            "k has 1 and 1.0, one anchor and all items, which the column k of the results cannot "
+            "tell apart: leave one out"
+        )
     return list(dict.fromkeys(sizes))
+
+
+def _read_dims(n_dims: Any) -> list[int]:
+    dims = _listed(n_dims)
+    if not dims or not all(map(_is_positive, dims)):
+        raise ValueError(f"n_dims must be a positive integer or several of them, got {n_dims!r}")
+    return [int(d) for d in dims]
 
 
 def _labels(given: Any, scenarios: Scenarios) -> np.ndarray | None:
@@ -206,31 +246,6 @@ def _true_scores(values: np.ndarray, scenarios: Scenarios) -> np.ndarray:
     mass = known @ members
     total = np.where(known, values, 0.0) @ members
     return np.divide(total, mass, out=np.full(mass.shape, np.nan), where=mass > 0)
-
-
-def _splits(cv: Any, X: Any, y: Any, groups: Any, n_models: int, seed: int) -> list:
-    if isinstance(cv, Integral) and not isinstance(cv, bool):
-        cv = RandomModelsSplit(int(cv), random_state=seed)
-    if hasattr(cv, "split") and not isinstance(cv, str):
-        found = cv.split(X, y, groups)
-    elif np.iterable(cv) and not isinstance(cv, str):
-        found = cv
-    else:
-        raise ValueError(
-            f"cv must be a number of splits, a splitter, or pairs (train, new), got {cv!r}"
-        )
-    splits = []
-    for number, (train, new) in enumerate(found):
-        train, new = (np.arange(n_models)[np.asarray(rows)] for rows in (train, new))
-        if len(train) < 2 or not len(new):
-            raise ValueError(
-                f"split {number} of cv has {len(train)} training models and {len(new)} new ones; "
-                "at least 2 and 1 are needed"
-            )
-        splits.append((train, new))
-    if not splits:
-        raise ValueError("cv has no split")
-    return splits
 
 
 def _measure(task: _Task, methods: dict, train, new, seed: int) -> tuple[list, float]:

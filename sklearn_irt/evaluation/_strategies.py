@@ -32,6 +32,11 @@ STRATEGIES = tuple(f"{method}/{kind}" for method, kinds in ESTIMATES.items() for
 
 def by_method(strategies: Sequence[str]) -> dict[str, list[str]]:
     """{anchors' method: estimates}, in the order given."""
+    if not np.iterable(strategies):
+        raise ValueError(
+            f"strategies must be a sequence of names, got {strategies!r}; known are "
+            f"{', '.join(STRATEGIES)}"
+        )
     names = [strategies] if isinstance(strategies, str) else list(strategies)
     for name in names:
         if name not in STRATEGIES:

@@ -1,25 +1,13 @@
 """Errors, ranks and coverage of strategies."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.stats import kendalltau, rankdata
 
-COLUMNS = [
-    "strategy",
-    "k",
-    "split",
-    "model",
-    "scenario",
-    "true",
-    "estimated",
-    "std",
-    "low",
-    "high",
-]
-# The row of the whole benchmark in the results.
-ALL = "all"
+from sklearn_irt.evaluation._table import ALL, COLUMNS, KEYS, check_results
 
 
 def summarize(results: pd.DataFrame, by: Sequence[str] = ("strategy", "k")) -> pd.DataFrame:
@@ -42,6 +30,14 @@ def summarize(results: pd.DataFrame, by: Sequence[str] = ("strategy", "k")) -> p
         a split, mean over the splits), coverage (share of the true scores inside their interval)
         and width (its mean width), in the unit of the responses.
 
+    Raises
+    ------
+    TypeError
+        Where results are no DataFrame.
+    ValueError
+        Naming the column that is missing, has no value in a row or holds no numbers, or where no
+        row is of the scenario "all".
+
     Examples
     --------
     >>> import pandas as pd
@@ -55,14 +51,8 @@ def summarize(results: pd.DataFrame, by: Sequence[str] = ("strategy", "k")) -> p
     {'mean_error': 0.05, 'standard_error': 0.0, 'worst': 0.1, 'kendall': 1.0,
      'spearman': 1.0, 'coverage': 0.75, 'width': 0.175}
     """
-    by = [by] if isinstance(by, str) else list(by)
-    lacking = [name for name in dict.fromkeys([*by, *COLUMNS]) if name not in results]
-    if lacking or not by:
-        raise ValueError(
-            f"results has no column {lacking[0]!r}; give what compare_strategies returns"
-            if lacking
-            else "by must name a column at least"
-        )
+    by = _read_by(by)
+    results = check_results(results, [*COLUMNS, *by], [*KEYS, *by])
     if "scenario" not in by:
         results = results[results["scenario"] == ALL]
     if not len(results):
@@ -72,6 +62,17 @@ def summarize(results: pd.DataFrame, by: Sequence[str] = ("strategy", "k")) -> p
     if index is None:
         index = pd.Index([key[0] for key in rows], name=by[0])
     return pd.DataFrame(list(rows.values()), index)
+
+
+def _read_by(by: Any) -> list:
+    names = list(by) if np.iterable(by) and not isinstance(by, (str, bytes)) else [by]
+    if by is None or not (isinstance(by, str) or np.iterable(by)):
+        raise ValueError(f"by must be a column of results or a sequence of them, got {by!r}")
+    if not all(isinstance(name, Hashable) for name in names):
+        raise ValueError(f"by must hold names of columns, got {by!r}")
+    if not names:
+        raise ValueError("by must name a column at least")
+    return list(dict.fromkeys(names))
 
 
 def _summary(part: pd.DataFrame) -> dict[str, float]:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sklearn_irt.evaluation._table import check_results
 from sklearn_irt.plots._style import (
     Unit,
     add_legend,
@@ -15,7 +16,6 @@ from sklearn_irt.plots._style import (
     strategy_styles,
 )
 
-COLUMNS = ("strategy", "k", "model", "scenario", "true", "estimated", "std", "low", "high")
 MOST_STRATEGIES, MOST_TICKS = 4, 10
 
 
@@ -45,18 +45,13 @@ def read_results(
 
     Raises
     ------
+    TypeError
+        Where it is no DataFrame.
     ValueError
-        Naming what is missing from the table.
+        Naming what is missing from the table, or wrong in it.
     """
-    if not isinstance(results, pd.DataFrame):
-        raise TypeError(f"results must be a DataFrame, got {type(results).__name__}")
-    keys = ("strategy", "k", "scenario")
-    missing = [column for column in (*keys, *needed) if column not in results.columns]
-    if missing:
-        raise ValueError(
-            f"results has no column {missing[0]!r}, it has {list(results.columns)}: give the table "
-            f"of compare_strategies, with the columns {', '.join(COLUMNS)}"
-        )
+    # Without splits the errors are told by model.
+    results = check_results(results, ["strategy", "k", "scenario", *needed])
     if strategies is not None:
         strategies = [strategies] if isinstance(strategies, str) else list(strategies)
     choices = {"scenario": [scenario], "k": None if k is None else [k], "strategy": strategies}
@@ -204,7 +199,7 @@ class StrategiesDisplay:
         Raises
         ------
         ValueError
-            Where a column, strategy or scenario is missing.
+            Where a column, strategy or scenario is missing, or a column holds what it must not.
         """
         rows = read_results(results, scenario, strategies)
         table = _mean_errors(rows)

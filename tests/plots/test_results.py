@@ -153,8 +153,16 @@ def test_wrong_results(show, results, message):
     assert "compare_strategies" in message(show, results.drop(columns="k"))
     assert "the scenario 'x'; it has ['all', 'maths']" in message(show, results, scenario="x")
     assert "the strategy 'x'; it has" in message(show, results, strategies=["x"])
-    with pytest.raises(TypeError, match="results must be a DataFrame, got dict"):
+    with pytest.raises(TypeError, match="results must be the DataFrame .* got dict"):
         show({})
+    assert "results has no rows" in message(show, results.iloc[:0])
+    for column in ("strategy", "k", "split", "scenario"):
+        bare = results.astype({column: object})
+        bare.iloc[3, bare.columns.get_loc(column)] = None
+        assert f"(NaN) in the column {column!r}, in row 3" in message(show, bare)
+    for column in ("k", "true", "estimated", "std", "low", "high"):
+        text = message(show, results.assign(**{column: results[column].astype(str)}))
+        assert f"in the column {column!r}, in row 0: it must hold numbers" in text
     assert not plt.get_fignums()
 
 

@@ -432,9 +432,37 @@ def test_strategies_compared(tiny, comparison, tmp_path, without_plots):
         ({"title": 3}, ValueError, "title must be a string"),
         ({"true": 0.5}, ValueError, "give answers too"),
         ({"comparison": {"strategy": []}}, TypeError, "must be the DataFrame of"),
-        ({"comparison": pd.DataFrame({"strategy": ["a"]})}, ValueError, "lacks the column 'k'"),
+        (
+            {"comparison": pd.DataFrame({"strategy": ["a"]})},
+            ValueError,
+            "comparison has no column 'k'",
+        ),
         ({"answers": np.ones(30), "true": {"middle": 1}}, ValueError, "true has .*'middle'"),
         ({"answers": np.ones(30), "true": {"left": "high"}}, ValueError, "true must be numbers"),
+        ({"answers": np.ones(30), "true": [0.5]}, ValueError, "true must be a number.* got list"),
+        ({"answers": np.ones(30), "true": np.ones(1)}, ValueError, "true must be .* got ndarray"),
+        ({"answers": np.ones(30), "true": {(): 1}}, ValueError, r"true has \(\), but the models"),
+        (
+            {"answers": np.ones(30), "true": {("the model",): 1}},
+            ValueError,
+            "true has .'the model',",
+        ),
+        ({"answers": np.ones(30), "true": "0.5"}, ValueError, "true must be numbers.*'0.5'"),
+        (
+            {"answers": np.ones(30), "true": {"left": [1, 2]}},
+            ValueError,
+            "true must be numbers.*1, 2",
+        ),
+        ({"answers": np.ones(30), "true": 10**400}, ValueError, "true must be numbers"),
+        ({"answers": np.ones(30), "true": True}, ValueError, "true must be numbers.*True"),
+        ({"answers": np.ones(30), "true": 50}, ValueError, r"true has the score 50 .*\[0, 1\]"),
+        ({"answers": np.ones(30), "true": {"left": -0.1}}, ValueError, "score -0.1 .* 'left'"),
+        ({"answers": np.ones(30), "true": -np.inf}, ValueError, "true has the score -inf"),
+        (
+            {"answers": np.ones(30), "true": pd.Series([0.1, 0.2], ["left", "left"])},
+            ValueError,
+            "true has 'left' more than once",
+        ),
     ],
 )
 def test_bad_input_is_named_and_leaves_the_old_page(saved, tmp_path, arguments, error, message):
@@ -444,6 +472,30 @@ def test_bad_input_is_named_and_leaves_the_old_page(saved, tmp_path, arguments, 
     with pytest.raises(error, match=message):
         write_report(path, options.pop("benchmark"), **options)
     assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"k": None}, r"comparison has no value \(NaN\) in the column 'k'"),
+        ({"estimated": "0.5"}, "comparison has '0.5' in the column 'estimated'"),
+        ({"scenario": "left"}, "comparison has no row of the scenario 'all'"),
+    ],
+)
+def test_wrong_cells_of_the_comparison(saved, comparison, tmp_path, change, words):
+    with pytest.raises(ValueError, match=words):
+        write_report(tmp_path / "r.html", saved, comparison=comparison.assign(**change))
+    with pytest.raises(ValueError, match="comparison has no rows"):
+        write_report(tmp_path / "r.html", saved, comparison=comparison.iloc[:0])
+    assert not list(tmp_path.iterdir())
+
+
+def test_true_scores_that_are_not_known(saved, tmp_path, without_plots):
+    for true in ({}, {"left": None}, {"left": pd.NA}, np.array(np.nan)):
+        words = read(write_report(tmp_path / "r.html", saved, np.ones(30), true=true)).words()
+        assert words == read(write_report(tmp_path / "r.html", saved, np.ones(30))).words()
+    words = read(write_report(tmp_path / "r.html", saved, np.ones(30), true=np.array(1))).words()
+    assert "100.0" in words
 
 
 def test_models_of_one_name_and_bad_folders(tiny, data, tmp_path):
