@@ -83,23 +83,23 @@ class FromInput:
         if self._json:
             _output.write(_output.as_json({"ask": item}, indent=None))
         elif not sys.stdin.isatty():
-            _output.write(f"{_output.plain(item)}\n")
+            _output.write(f"{item}\n")
         else:
             so_far = f"answers: {session.n_asked}"
             if session.n_asked:
                 last = session.trace.iloc[-1]
                 so_far += f", score {last['estimate']:.4g} \u00b1 {last['std_error']:.2g}"
-            print(f"{_output.plain(item)}  ({so_far}): ", end="", file=sys.stderr, flush=True)
+            print(f"{item}  ({so_far}): ", end="", file=sys.stderr, flush=True)
 
 
 @click.command()
 @_options.NAME
 @click.option(
-    "--answers", type=click.Path(path_type=str), metavar="RESULTS", multiple=True,
+    "--answers", type=_options.FILE, metavar="RESULTS", multiple=True,
     help="Take the answers from there, not from the standard input; repeatable.",
 )  # fmt: skip
 @click.option(
-    "session_path", "--session", type=click.Path(path_type=str), metavar="FILE",
+    "session_path", "--session", type=_options.FILE, metavar="FILE",
     help="Saved there after every answer; taken up again if it is there.",
 )  # fmt: skip
 @click.option("--scenario", help="Ask for the score of this scenario only.")
@@ -110,8 +110,11 @@ class FromInput:
 @click.option(
     "--target-std", type=click.FloatRange(0, min_open=True), help="Stop at this standard error."
 )
-@click.option("--costs", metavar="FILE", help="What items cost: a csv with columns item and cost.")
-@click.option("--budget", type=float, help="Of all answers together; needs --costs.")
+@click.option(
+    "--costs", type=_options.FILE, metavar="FILE",
+    help="What items cost: a csv with columns item and cost.",
+)  # fmt: skip
+@_options.budget_option("Of all answers together")
 @click.option(
     "--batch", type=click.IntRange(1), default=1, show_default=True,
     help="Choose so many items at a time.",
@@ -149,11 +152,16 @@ def adaptive(
     Examples: sklearn-irt adaptive helm-lite --scenario math --max-items 30 --session me.json
               sklearn-irt adaptive mine.npz --answers output/my__model --target-std 0.02
     """
-    for path in (output, session_path):
-        _output.check_target(path)
+    _options.check_budget(budget, costs)
+    _output.check_files(
+        {"--session": session_path, "--output": output},
+        {"NAME": name, "--answers": answers, "--costs": costs},
+    )
     if max_items is None and target_std is None and budget is None:
         max_items = MAX_ITEMS
     tiny = load(name)
+    if not json_wanted and (not answers or session_path is not None):
+        _output.check_lines(tiny.items["item"])
     session = _begin(tiny, session_path, scenario, costs, budget)
     source: FromFile | FromInput = FromInput(json_wanted, tiny.estimator._bounds)
     if answers:

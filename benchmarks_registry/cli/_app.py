@@ -7,13 +7,20 @@ import runpy
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from importlib.util import find_spec
+from typing import Any
 
 import click
 
 from benchmarks_registry.cli import _adaptive, _browse, _gate, _output, _score, _train
 
 BAD_INPUT, INTERRUPTED, NOBODY_READS = 2, 130, 141
+TOO_LARGE = {
+    MemoryError: "the memory does not suffice",
+    OverflowError: "a number is too large",
+    RecursionError: "something is nested too deeply",
+}
 # Parameters in the library's messages, where they are options here.
 PARAMETERS = re.compile(
     r"\b(give|with) (metric|filter|model|task|rename|scorer|annotator|duplicates|response_range|"
@@ -37,7 +44,29 @@ def _tell_version(context: click.Context, parameter: click.Parameter, wanted: bo
     context.exit()
 
 
+class Commands(click.Group):
+    """A group that leaves broken pipes and files cut off to `run`; click has an end of its own."""
+
+    def make_context(self, *args: Any, **others: Any) -> click.Context:
+        """Read the arguments; a help text is shown meanwhile."""
+        try:
+            return super().make_context(*args, **others)
+        except BrokenPipeError:
+            raise _output.NobodyReads from None
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise _output.NobodyReads from None
+        except EOFError as error:
+            why = str(error) or "there is nothing more to read"
+            raise ValueError(f"a file ends too early: {why}") from error
+
+
 @click.group(
+    cls=Commands,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
@@ -82,7 +111,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     -------
     int
     """
-    with one_line_warnings():
+    with open_streams(), one_line_warnings():
         try:
             args = None if arguments is None else list(arguments)
             status = commands.main(args=args, prog_name="sklearn-irt", standalone_mode=False)
@@ -102,8 +131,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
             message = error.format_message()
         except (ValueError, KeyError, OSError, ImportError) as error:
             message = describe(error)
-    _output.tell(f"error: {in_options(message) or 'unknown'}")
-    return BAD_INPUT
+        except tuple(TOO_LARGE) as error:
+            what = next(words for kind, words in TOO_LARGE.items() if isinstance(error, kind))
+            message = f"{what}: {describe(error)}"
+        _output.tell(f"error: {in_options(message) or 'unknown'}")
+        return BAD_INPUT
 
 
 def describe(error: Exception) -> str:
@@ -122,6 +154,18 @@ def in_options(message: str) -> str:
         return f"{found[1]} --{OPTIONS.get(found[2], found[2])} "
 
     return PARAMETERS.sub(option, message).replace("  ", " ").rstrip()
+
+
+@contextlib.contextmanager
+def open_streams() -> Iterator[None]:
+    """Have every standard stream; one that was closed reads and writes nothing."""
+    with ExitStack() as opened:
+        for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+            if getattr(sys, name) is None:
+                stream = opened.enter_context(open(os.devnull, mode, encoding="utf-8"))
+                opened.callback(setattr, sys, name, None)
+                setattr(sys, name, stream)
+        yield
 
 
 @contextlib.contextmanager

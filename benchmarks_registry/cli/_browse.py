@@ -88,7 +88,7 @@ def show(name: str, json_wanted: bool, output: str | None) -> None:
 
     Example: sklearn-irt show helm-lite
     """
-    _output.check_target(output)
+    _output.check_files({"--output": output}, {"NAME": name})
     tiny = load(name)
     table, facts = tiny.describe(), about(tiny)
     typical = typical_errors(tiny)
@@ -116,7 +116,7 @@ def fetch(name: str, json_wanted: bool, output: str | None) -> None:
 
     Example: sklearn-irt fetch tinyMMLU
     """
-    _output.check_target(output)
+    _output.check_files({"--output": output}, {"NAME": name})
     with _output.working(f"fetching {name}"):
         tiny = load(name)
     facts = {"name": tiny.name, "anchors": len(tiny.anchors()), "file": _file_of(name, tiny)}
@@ -157,7 +157,7 @@ def anchors(
     Examples: sklearn-irt anchors arc-challenge
               lm_eval ... --samples "$(sklearn-irt anchors mine.npz --format lm-eval)"
     """
-    _output.check_target(output)
+    _output.check_files({"--output": output}, {"NAME": name})
     import pandas as pd
 
     from benchmarks_registry import _task_names
@@ -178,5 +178,8 @@ def anchors(
             for item, label, weight in zip(asked, labels, weights, strict=True)
         ],
     }
-    text = "".join(f"{_output.plain(item)}\n" for item in asked)
-    _output.show(document, text=text, json_wanted=json_wanted or form == "json", output=output)
+    as_json = json_wanted or form == "json"
+    if not as_json:
+        _output.check_lines(asked)
+    text = "".join(f"{item}\n" for item in asked)
+    _output.show(document, text=text, json_wanted=as_json, output=output)

@@ -15,13 +15,12 @@ if TYPE_CHECKING:
 
 WORSE = 1
 HEADERS = {"probability_lower": "probability\nlower"}
-SIDE = click.Path(path_type=str)
 
 
 @click.command()
 @_options.NAME
-@click.argument("candidate", type=SIDE, metavar="CANDIDATE")
-@click.argument("reference", type=SIDE, metavar="REFERENCE")
+@click.argument("candidate", type=_options.FILE, metavar="CANDIDATE")
+@click.argument("reference", type=_options.FILE, metavar="REFERENCE")
 @click.option(
     "--limit", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95,
     show_default=True,
@@ -54,7 +53,8 @@ def gate(
 
     Example: sklearn-irt gate mine.npz output/new output/old --limit 0.95
     """
-    _output.check_target(output)
+    sources = {"NAME": name, "CANDIDATE": candidate, "REFERENCE": reference}
+    _output.check_files({"--output": output}, sources)
     tiny = load(name)
     sides = {
         side: _of_one_model(tiny, side, path, complete, reading)
@@ -100,8 +100,8 @@ def _of_one_model(
         raise ValueError(f"the {side} {path} answers none of the anchors of {tiny.name}")
     for row in lacking.itertuples(index=False):
         text = (
-            f"the {side} {row.model} answered {row.anchors_answered} of the {row.anchors} anchors "
-            f"of {row.scenario}"
+            f"the {side} {row.model} answered {row.anchors_answered} of the "
+            f"{_output.counted(row.anchors, 'anchor')} of {row.scenario}"
         )
         if complete:
             raise ValueError(f"{text}; leave --complete out to compare all the same")

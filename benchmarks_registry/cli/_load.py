@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from benchmarks_registry._names import canonical_name
+from benchmarks_registry.cli._output import counted
 
 if TYPE_CHECKING:
     from benchmarks_registry import TinyBenchmark
@@ -80,8 +81,8 @@ def few_models_notes(tiny: TinyBenchmark) -> list[str]:
             "calibrated on models left out"
         ]
     return [
-        f"note: {tiny.name} was trained on {n_models} models only; with fewer than {FEW_MODELS} "
-        "the intervals rest on few errors and may be too narrow or too wide"
+        f"note: {tiny.name} was trained on {counted(n_models, 'model')} only; with fewer than "
+        f"{FEW_MODELS} the intervals rest on few errors and may be too narrow or too wide"
     ]
 
 

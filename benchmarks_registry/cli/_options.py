@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -24,15 +25,60 @@ class BenchmarkName(click.ParamType):
         names = [n for n in (*known, *RELEASED) if n.lower().startswith(incomplete.lower())]
         return [CompletionItem(n) for n in names] or [CompletionItem(incomplete, type="file")]
 
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The text, which must not be empty."""
+        return value if value else self.fail("it is empty", param, ctx)
 
+
+class FilePath(click.Path):
+    """A path; an empty one, which would be the working folder, is refused."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=str)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path as a text."""
+        return super().convert(value, param, ctx) if value else self.fail("it is empty", param, ctx)
+
+
+class Number(click.ParamType):
+    """A finite number above zero."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number."""
+        number = click.FLOAT.convert(value, param, ctx)
+        if not 0.0 < number < math.inf:
+            self.fail(f"{value} is not a positive, finite number", param, ctx)
+        return number
+
+
+FILE = FilePath()
 NAME = click.argument("name", type=BenchmarkName(), metavar="NAME")
+
+
+def budget_option(text: str) -> Callable[[F], F]:
+    """--budget, whatever is bought."""
+    return click.option("--budget", type=Number(), help=f"{text}; needs --costs.")
+
+
+def check_budget(budget: float | None, costs: str | None) -> None:
+    """Refuse a budget where nothing has a price.
+
+    Raises
+    ------
+    click.UsageError
+        Where --costs is missing.
+    """
+    if budget is not None and costs is None:
+        raise click.UsageError("--budget needs --costs", click.get_current_context(silent=True))
 
 
 def results_argument(required: bool = True) -> Callable[[F], F]:
     """RESULTS: one or several files or folders."""
-    kind = click.Path(path_type=str)
     shown = "RESULTS..." if required else "[RESULTS...]"
-    return click.argument("results", nargs=-1, required=required, type=kind, metavar=shown)
+    return click.argument("results", nargs=-1, required=required, type=FILE, metavar=shown)
 
 
 def output_options(text: str = "Write there, not to the standard output.") -> Callable[[F], F]:
@@ -40,8 +86,7 @@ def output_options(text: str = "Write there, not to the standard output.") -> Ca
     text += " A table has commas in a file *.csv, tabs in others."
 
     def add(command: F) -> F:
-        kind = click.Path(path_type=str)
-        command = click.option("-o", "--output", type=kind, metavar="FILE", help=text)(command)
+        command = click.option("-o", "--output", type=FILE, metavar="FILE", help=text)(command)
         return JSON(command)
 
     return add
@@ -52,8 +97,7 @@ JSON = click.option("json_wanted", "--json", is_flag=True, help="Print JSON.")
 
 def target_option(text: str) -> Callable[[F], F]:
     """--output where it is the result itself, which must be named."""
-    kind = click.Path(path_type=str)
-    return click.option("-o", "--output", type=kind, metavar="FILE", required=True, help=text)
+    return click.option("-o", "--output", type=FILE, metavar="FILE", required=True, help=text)
 
 
 def reading_options(command: F) -> F:

@@ -32,6 +32,27 @@ class NobodyReads(Exception):
     """The reader of the standard output has gone."""
 
 
+def check_lines(items: Iterable[str]) -> None:
+    """Refuse ids that would be others where each is a line.
+
+    Raises
+    ------
+    ValueError
+        Naming the first.
+    """
+    for item in items:
+        if plain(item) != item:
+            raise ValueError(
+                f"the item {item!r} cannot be written as a line, because of its line breaks, outer "
+                "spaces or unprintable characters; --json can write it"
+            )
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and what is counted, in the plural unless it is one."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def plain(text: Any) -> str:
     """A text in one line, without characters that a terminal would obey."""
     line = " ".join(part.strip() for part in str(text).splitlines())
@@ -74,6 +95,63 @@ def working(what: str) -> Iterator[None]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         progress.add_task(plain(what), total=None)
         yield
+
+
+def check_files(
+    targets: Mapping[str, str | None], sources: Mapping[str, str | Sequence[str] | None]
+) -> None:
+    """Refuse files that cannot be written, or that are also read or written under another name.
+
+    Parameters
+    ----------
+    targets : mapping of str to str or None
+        Paths to write, by what the command calls them; those that are None are not asked for.
+    sources : mapping of str to str, sequence of str or None
+        Paths to read likewise.
+
+    Raises
+    ------
+    OSError
+        As `check_target`.
+    ValueError
+        Naming the two that are the same file.
+    """
+    written = [(name, path) for name, path in targets.items() if path is not None]
+    for _, path in written:
+        check_target(path)
+    read = [
+        (name, path)
+        for name, paths in sources.items()
+        for path in ([paths] if isinstance(paths, str) else paths or ())
+    ]
+    for number, (name, path) in enumerate(written):
+        for other, there in (*written[:number], *((n, p) for n, p in read if os.path.exists(p))):
+            if _same_file(path, there):
+                raise ValueError(f"{other} and {name} are the same file: {path}")
+            if _is_log_in(path, there):
+                raise ValueError(f"{name} is one of the files that are read of {there}: {path}")
+
+
+def _same_file(path: str, other: str) -> bool:
+    if os.path.realpath(path) == os.path.realpath(other):
+        return True
+    try:
+        return os.path.samefile(path, other)  # where the case of letters does not count
+    except (OSError, ValueError):
+        return False
+
+
+def _is_log_in(path: str, folder: str) -> bool:
+    """Whether a file is among the results that a folder holds."""
+    inside = os.path.realpath(path).startswith(os.path.join(os.path.realpath(folder), ""))
+    if not (inside and os.path.isfile(path)):
+        return False
+    from sklearn_irt.logs._recognise import recognise
+
+    try:
+        return recognise(path) == recognise(folder)
+    except (ValueError, OSError):
+        return False
 
 
 def check_target(path: str | os.PathLike[str] | None) -> None:

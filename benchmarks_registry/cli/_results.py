@@ -262,9 +262,12 @@ def _with_ids(tiny: TinyBenchmark, table: pd.DataFrame) -> pd.DataFrame:
     if unknown:
         counts = table["item"].map(lambda item: ids[item] is None)
         per_task = table["item"][counts].map(_task_names.task_of).value_counts(sort=False)
+        alone = [item for item in unknown if not _task_names.task_of(item)]
+        others = f" and {len(alone) - 1} more" if len(alone) > 1 else ""
+        named = {"": f"{alone[0]!r}{others}"} if alone else {}
         notes = [
             {"file": "", "model": None, "count": int(count),
-             "what": f"answers to items of {task}, which {tiny.name} has not"}
+             "what": f"answers to {named.get(task, f'items of {task}')}, which {tiny.name} has not"}
             for task, count in per_task.items()
         ]  # fmt: skip
     attrs = dict(table.attrs)
@@ -313,8 +316,8 @@ def partial_notes(answered: pd.DataFrame) -> list[str]:
     """In words, which models answered some of the anchors only."""
     some = answered[answered["anchors_answered"] < answered["anchors"]]
     return [
-        f"note: {row.model} answered {row.anchors_answered} of the {row.anchors} anchors of "
-        f"{row.scenario}"
+        f"note: {row.model} answered {row.anchors_answered} of the "
+        f"{_output.counted(row.anchors, 'anchor')} of {row.scenario}"
         for row in some.itertuples(index=False)
     ]
 

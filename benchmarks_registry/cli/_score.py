@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -60,7 +62,7 @@ def estimate(
               sklearn-irt estimate tinyGSM8k output --filter flexible-extract
               sklearn-irt estimate mine.npz answers.csv --json
     """
-    _output.check_target(output)
+    _output.check_files({"--output": output}, {"NAME": name, "RESULTS": results})
     from benchmarks_registry.cli._results import coverage, partial_notes
     from sklearn_irt.logs import left_out
 
@@ -112,7 +114,7 @@ def add_models(
 
     Example: sklearn-irt add-models arc-challenge output/our__first -o ours.npz
     """
-    _output.check_target(output)
+    _output.check_files({"--output": output}, {"NAME": name, "RESULTS": results})
     import pandas as pd
 
     from benchmarks_registry import save_benchmark
@@ -124,8 +126,8 @@ def add_models(
     added = [(model, int(counts.get(model, 0))) for model in table["model"].unique()]
     n_items = len(tiny.items)
     _output.tell_all(
-        f"note: {model} answered {count} of the {n_items} items" for model, count in added
-        if count < n_items
+        f"note: {model} answered {count} of the {_output.counted(n_items, 'item')}"
+        for model, count in added if count < n_items
     )  # fmt: skip
     tiny.add_models(matrix_of(table))
     path = save_benchmark(tiny, output, name=called or tiny.name)
@@ -146,7 +148,7 @@ def add_models(
 @click.option("--title", metavar="TEXT", help="Of the page.")
 @click.option(
     "--comparison",
-    type=click.Path(path_type=str),
+    type=_options.FILE,
     metavar="FILE",
     help="Errors that `sklearn-irt compare --table` wrote.",
 )
@@ -165,7 +167,8 @@ def report(
 
     Example: sklearn-irt report mine.npz lm_eval_output/my__model -o page.html
     """
-    _output.check_target(output)
+    sources = {"NAME": name, "RESULTS": results, "--comparison": comparison}
+    _output.check_files({"--output": output}, sources)
     from benchmarks_registry import write_report
     from benchmarks_registry.cli._results import coverage, partial_notes
 
@@ -186,20 +189,26 @@ def report(
 
 
 def _comparison(path: str) -> pd.DataFrame:
-    """The table that `compare --table` wrote.
+    """The table that `compare --table` wrote; only a local file is read, gzip's also.
 
     Raises
     ------
+    OSError
+        Where there is no such file.
     ValueError
-        Where it is another one.
+        Where it is damaged, or another table.
     """
     import pandas as pd
 
-    columns = {"strategy", "k", "split", "model", "scenario", "true", "estimated"}
+    from sklearn_irt.evaluation import summarize
+    from sklearn_irt.logs import _reading
+
+    with _reading.open_bytes(Path(path)) as file:
+        data = file.read()
+    wrong = f"{path}: not a table that `sklearn-irt compare --table` wrote"
     try:
-        found = pd.read_csv(path)
-    except pd.errors.ParserError as error:
-        raise ValueError(f"{path}: not a csv file: {error}") from None
-    if not columns <= set(found.columns):
-        raise ValueError(f"{path}: not a table that `sklearn-irt compare --table` wrote")
+        found = pd.read_csv(io.BytesIO(data))
+        summarize(found)
+    except Exception as error:  # of pandas and numpy, for whatever a file may hold
+        raise ValueError(f"{wrong}: {error or type(error).__name__}") from None
     return found

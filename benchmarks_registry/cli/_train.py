@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,23 +26,53 @@ DUPLICATES = click.option(
     show_default=True,
     help="Where a model answers an item more than once.",
 )
+DIMS = 5
 N_DIMS = click.option(
-    "--n-dims", type=click.IntRange(1), default=5, show_default=True, help="Of the IRT model."
+    "--n-dims", type=click.IntRange(1), default=DIMS, show_default=True, help="Of the IRT model."
 )
 SEED = click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True)
-JOBS = click.option("--jobs", type=int, help="Fits at the same time; -1: one a core.")
+
+
+def _jobs(context: click.Context, parameter: click.Parameter, jobs: int | None) -> int | None:
+    if jobs == 0:
+        raise click.BadParameter("0 is no number of fits; give 1 or more, or -1")
+    return jobs
+
+
+def _bounds(
+    context: click.Context, parameter: click.Parameter, bounds: tuple[float, float] | None
+) -> tuple[float, float] | None:
+    if not bounds:
+        return None
+    low, high = bounds
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise click.BadParameter(f"LOW must be below HIGH, both finite, got {low:g} {high:g}")
+    return bounds
+
+
+JOBS = click.option(
+    "--jobs", type=int, callback=_jobs, help="Fits at the same time; -1: one a core."
+)
 GROUPS = click.option(
     "groups", "--no-groups", is_flag=True, flag_value=False, default=True,
     help="Every task of lm-evaluation-harness is a scenario, also those of a group.",
 )  # fmt: skip
 RANGE = click.option(
-    "bounds", "--range", nargs=2, type=float, metavar="LOW HIGH",
+    "bounds", "--range", nargs=2, type=float, metavar="LOW HIGH", callback=_bounds,
     help="Lowest and highest possible score, if not 0 and 1.",
 )  # fmt: skip
 
 
-def read_matrix(results: Sequence[str], reading: dict[str, Any], duplicates: str) -> ResponseMatrix:
-    """The responses of the models, and on the standard error what is missing in them."""
+def read_matrix(
+    results: Sequence[str], reading: dict[str, Any], duplicates: str, n_dims: int
+) -> ResponseMatrix:
+    """The responses of the models, and on the standard error what is missing in them.
+
+    Raises
+    ------
+    ValueError
+        Where they are too few, for a model or for so many dimensions.
+    """
     from benchmarks_registry.cli._results import Reading, chosen_metric_notes, read
     from sklearn_irt.logs import pivot
 
@@ -49,12 +80,17 @@ def read_matrix(results: Sequence[str], reading: dict[str, Any], duplicates: str
     table = read(results, how)
     matrix = pivot(table, duplicates=duplicates)
     _output.tell_all(chosen_metric_notes(table, how))
-    first, *others = matrix.report().splitlines()
-    _output.tell(f"note: {first}")
-    _output.tell_all(f"note: {line}" for line in others if not line.startswith("conflict: "))
+    report = matrix.report().splitlines()
+    _output.tell_all(f"note: {line}" for line in report if not line.startswith("conflict: "))
     n_models, n_items = matrix.responses.shape
     if n_models < 2:
-        raise ValueError(f"the results are of {n_models} model; give those of several")
+        models = _output.counted(n_models, "model")
+        raise ValueError(f"the results are of {models}; give those of several")
+    for number, noun in ((n_models, "model"), (n_items, "item")):
+        if n_dims > max(number, DIMS):
+            raise ValueError(
+                f"--n-dims {n_dims} is more than the {_output.counted(number, noun)} of the results"
+            )
     unscored = matrix.responses.isna().to_numpy().all(axis=1)
     if unscored.any():
         model = matrix.responses.index[int(unscored.argmax())]
@@ -126,10 +162,10 @@ def metrics_of(matrix: ResponseMatrix) -> dict[str, str]:
 )  # fmt: skip
 @N_DIMS
 @click.option(
-    "--costs", metavar="FILE|COLUMN",
+    "--costs", type=_options.FILE, metavar="FILE|COLUMN",
     help="What items cost: a csv with the columns item and cost, or a column of the results.",
 )  # fmt: skip
-@click.option("--budget", type=float, help="Of the anchors of a scenario together; needs --costs.")
+@_options.budget_option("Of the anchors of a scenario together")
 @click.option("--name", metavar="TEXT", help="Of the benchmark; default: that of the file.")
 @SEED
 @JOBS
@@ -163,7 +199,8 @@ def build(
     Examples: sklearn-irt build lm_eval_output -o mine.npz
               sklearn-irt build scores.csv -o mine.npz --k 50 --costs tokens.csv --budget 20000
     """
-    _output.check_target(output)
+    _options.check_budget(budget, costs)
+    _output.check_files({"--output": output}, {"RESULTS": results, "--costs": costs})
     wanted = anchors_asked(k)
     called = name if name is not None else Path(output).stem
     if not called.strip():
@@ -175,7 +212,7 @@ def build(
     from benchmarks_registry.cli._costs import read_costs
     from sklearn_irt import AnchorSelector, GPIRTEstimator, IRTRegressor
 
-    matrix = read_matrix(results, reading, duplicates)
+    matrix = read_matrix(results, reading, duplicates, n_dims)
     pipe = make_pipeline(
         AnchorSelector(
             wanted,
@@ -184,7 +221,7 @@ def build(
             budget=budget,
             irt=IRTRegressor(n_dims, n_jobs=jobs),
             scenarios=labels_of(matrix),
-            response_range=bounds or None,
+            response_range=bounds,
             random_state=seed,
         ),
         GPIRTEstimator(random_state=seed),
@@ -237,7 +274,7 @@ def build(
     help="Random splits; each holds out a quarter of the models, drawn anew.",
 )  # fmt: skip
 @click.option(
-    "full", "--table", type=click.Path(path_type=str), metavar="FILE",
+    "full", "--table", type=_options.FILE, metavar="FILE",
     help="Also write every error as csv, for `sklearn-irt report --comparison`.",
 )  # fmt: skip
 @N_DIMS
@@ -271,12 +308,11 @@ def compare(
 
     Example: sklearn-irt compare lm_eval_output --k 30 --k 100
     """
-    for path in (output, full):
-        _output.check_target(path)
+    _output.check_files({"--table": full, "--output": output}, {"RESULTS": results})
     _refuse_benchmarks(results)
     from sklearn_irt.evaluation import compare_strategies, summarize
 
-    matrix = read_matrix(results, reading, duplicates)
+    matrix = read_matrix(results, reading, duplicates, n_dims)
     with _output.working(f"comparing on {len(matrix.responses)} models"):
         found = compare_strategies(
             matrix.responses,
@@ -284,7 +320,7 @@ def compare(
             k=tuple(k),
             cv=cv,
             scenarios=labels_of(matrix),
-            response_range=bounds or None,
+            response_range=bounds,
             n_dims=n_dims,
             n_jobs=jobs,
             random_state=seed,

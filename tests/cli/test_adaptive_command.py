@@ -168,7 +168,7 @@ def test_costs_and_budget(cli, items, answers, tmp_path):
     price.rename_axis("item").to_csv(costs)
     status, _, err = cli(*options, "--budget", 0.5)
     assert status == 2 and "below the cheapest item" in err
-    assert "budget needs costs" in cli(NAME, "--budget", 3)[2]
+    assert "--budget needs --costs" in cli(NAME, "--budget", 3)[2]
 
 
 def test_a_target(cli, answers):

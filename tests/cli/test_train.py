@@ -127,7 +127,7 @@ def test_costs_that_are_wrong(build, data, scores, tmp_path, change, problem):
 
 def test_options_that_are_wrong(build, cli, scores, tmp_path):
     for options, problem in (
-        (("--budget", 5), "budget needs costs"),
+        (("--budget", 5), "--budget needs --costs"),
         (("--costs", "price"), "--costs price: there is no such file, and no column of that name"),
         (("--costs", "no.csv"), "no.csv: there is no such file"),
         (("--k", "0"), "--k is at least 1 item"),
