@@ -54,7 +54,8 @@ class ResponseMatrix:
         gaps = int(self.responses.isna().to_numpy().sum())
         scenarios = self.items["scenario"].nunique(dropna=False)
         lines = [
-            f"{n_models} model{'s' * (n_models != 1)} x {n_items} item{'s' * (n_items != 1)}, scenarios: {scenarios}; "
+            f"{n_models} model{'s' * (n_models != 1)} x {n_items} item{'s' * (n_items != 1)}, "
+            f"scenarios: {scenarios}; "
             f"{gaps} of {n_models * n_items} responses missing"
         ]
         lines += [f"conflict: {conflict}" for conflict in self.conflicts]
