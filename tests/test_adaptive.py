@@ -108,6 +108,7 @@ def test_the_first_std_is_the_priors_and_it_falls(one):
     assert mean[-1] < 0.4 * mean[0]
 
 
+@pytest.mark.slow
 def test_fewer_answers_say_as_much():
     responses = make_responses(N_KNOWN + 80, 120, n_dims=2, random_state=1).responses
     known, new = responses.iloc[:N_KNOWN], responses.iloc[N_KNOWN:]  # 80: a few would be noise

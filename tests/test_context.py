@@ -321,6 +321,7 @@ def _hashed_alike(one, other):
     return joblib.hash(one) == joblib.hash(other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output", ["default", "pandas"])
 def test_hash_depends_on_everything_that_the_context_holds(output, data):
     """A step that is cached by joblib must not answer for other anchors or other models."""

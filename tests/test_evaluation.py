@@ -118,6 +118,7 @@ def plain(data):
     return compare_strategies(data.responses, strategies=["irt/naive"], k=6, cv=2, **FAST)
 
 
+@pytest.mark.slow
 def test_the_same_whatever_the_number_of_jobs(data, plain):
     some = {"strategies": ["irt/naive"], "k": 6, "cv": 2, "n_jobs": 2} | FAST
     pd.testing.assert_frame_equal(compare_strategies(data.responses, **some), plain)

@@ -480,6 +480,7 @@ def test_both_solvers_find_the_same_model(by_svi, fitted, data, X):
     assert right[0, 0] > 1 > -1 > wrong[0, 0]
 
 
+@pytest.mark.slow
 def test_stochastic_fits_of_several_scenarios(pyro, scenarios, correlated):
     labels, X = scenarios["items"]["scenario"], scenarios.responses
     fits = [stochastic(scenarios=labels, n_jobs=n_jobs).fit(X) for n_jobs in (None, 2)]
@@ -494,6 +495,7 @@ def test_stochastic_fits_of_several_scenarios(pyro, scenarios, correlated):
     assert joint.ability_.shape == (100, 2)
 
 
+@pytest.mark.slow
 def test_stochastic_fits_are_reproduced_cloned_and_cached(pyro, tmp_path, X, capsys):
     first = stochastic(verbose=1).fit(X)
     assert "[IRTRegressor] part 1/1, round 1:" in capsys.readouterr().out
@@ -513,6 +515,7 @@ def mapped(path, array):
     return np.load(path, mmap_mode="r")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", "float32", "uint8", "bool"])
 def test_a_memory_mapped_matrix_gives_the_fit_of_that_in_memory(pyro, dtype, tmp_path, X):
     array = X.astype(dtype)

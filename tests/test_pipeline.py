@@ -160,6 +160,7 @@ def test_cache_of_the_pipeline_miss_then_hit(tmp_path, output, split, expected):
     assert len(list(tmp_path.rglob("output.pkl"))) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output", ["default", "pandas"])
 def test_a_cached_step_after_the_selector_never_returns_old_weights(tmp_path, output):
     """All items are anchors, so the values are the same: only the weights change."""

@@ -340,6 +340,7 @@ def test_completion_of_names(monkeypatch, tmp_path):
     assert ("lm-eval", "plain") in completed("anchors", "glue", "--format", "")
 
 
+@pytest.mark.slow
 def test_the_completion_script():
     done = subprocess.run(
         [sys.executable, "-c", "from benchmarks_registry.cli import main; main()"],

@@ -174,6 +174,7 @@ def test_what_is_missing_and_dropped_is_told(past, cli, tmp_path):
     assert out.startswith(f"file\t{target}\nname\tmine\nmodels\t4\n")
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_documentation(past, cli, tmp_path, monkeypatch):
     """Every line in a console block, in order; its folders hold the simulated logs."""
     folder, data = past

@@ -411,6 +411,7 @@ def test_a_model_never_asked_gets_the_prior_and_changes_nobody():
     assert wider.lower_bounds[-1] == pytest.approx(fit.lower_bounds[-1], abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_groups", [1, 3])
 def test_an_item_never_asked_gets_the_items_prior_and_changes_hardly_anything(n_groups):
     responses, _ = simulate(40, 60, 2, 13)

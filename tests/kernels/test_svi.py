@@ -124,6 +124,7 @@ def bound_by_hand(responses, groups, state, n_draws, seed=0):
     return terms
 
 
+@pytest.mark.slow
 def test_the_lower_bound_is_that_computed_by_hand():
     """Groups, missing cells and fractional responses; means of draws, to four standard errors."""
     responses = np.random.default_rng(0).random((5, 7)).round(1)
@@ -216,6 +217,7 @@ def test_dimensions_are_ordered_and_point_upwards(fitted):
         assert (np.linalg.eigvalsh(covariances) > 0).all()
 
 
+@pytest.mark.slow
 def test_small_batches_find_what_whole_matrices_find(X, fitted, small_batches):
     assert svi.n_batches(*X.shape) == 9
     batched = nearly(X, 2)
@@ -281,6 +283,7 @@ def test_the_seed_reproduces(X, small_batches):
     assert (one.lower_bounds != other.lower_bounds).all()
 
 
+@pytest.mark.slow
 def test_the_users_torch_and_pyro_are_left_as_they_were(X):
     random.seed(5), torch.manual_seed(5)
     mine = pyro.param("item_mean", torch.ones(3))

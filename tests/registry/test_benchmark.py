@@ -266,8 +266,8 @@ def test_bundled_helm_lite():
 @pytest.mark.slow
 def test_build_reproduces_the_bundled_file(real_data, tmp_path):
     made, bundled = (
-        read_benchmark_file(build("helm-lite", tmp_path)),
-        read_benchmark_file(BUNDLED_FOLDER / "helm-lite.npz"),
+        read_benchmark_file(build("arc-challenge", tmp_path)),
+        read_benchmark_file(BUNDLED_FOLDER / "arc-challenge.npz"),
     )
     assert made[1]["items"] == bundled[1]["items"]
     assert made[1]["training_models"] == bundled[1]["training_models"]

@@ -326,6 +326,7 @@ def test_failures_leave_the_old_file_alone(small, monkeypatch, step, error):
     assert path.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_killed_before_the_replacement(small):
     path, before, *_ = small
     script = (

@@ -32,7 +32,7 @@ EVIL = [
     "it's & $x_1^{2$ {{ 7*7 }}",
     "</style></svg></table>",
     "x" * 150,
-    "\x00\x1b\ud800 control",
+    "\x00\x1b control",
 ]
 
 
@@ -287,7 +287,7 @@ def test_markup_in_names_is_text(evil, comparison, tmp_path):
     for name in [*EVIL[:4], EVIL[4]]:
         assert name in words
     assert not page.named("i", "b")
-    assert "\ufffd\ufffd\ufffd control" in words
+    assert "\ufffd\ufffd control" in words
     for item in tiny.anchors():
         assert item in words
     plot_text = "".join(
