@@ -161,21 +161,7 @@ def fit_cavi(
         if n_iter > 1 and abs(lower_bounds[-1] - lower_bounds[-2]) < tol:
             converged = True
             break
-    rotation = _principal_axes(mean[:, :-1])
-    wide = np.eye(n_dims + 1)
-    wide[:-1, :-1] = rotation
-    return CaviFit(
-        discrimination=(mean[:, :-1] @ rotation).astype(dtype),
-        difficulty=mean[:, -1].astype(dtype),
-        item_covariance=(wide.T @ covariance @ wide).astype(dtype),
-        ability=(ability @ rotation).astype(dtype),
-        ability_covariance=(rotation.T @ ability_cov @ rotation).astype(dtype),
-        item_mean=hyper.mean @ wide,
-        item_precision=wide.T @ hyper.precision @ wide,
-        lower_bounds=np.asarray(lower_bounds),
-        n_iter=n_iter,
-        converged=converged,
-    )
+    return _make_fit(mean, covariance, ability, ability_cov, hyper, lower_bounds, converged, dtype)
 
 
 class _Hyper(NamedTuple):
@@ -379,6 +365,27 @@ def _standardise(mean, covariance, ability, ability_cov, members, hyper):
         inverse @ ability_cov @ inverse.T,
         moved_hyper,
         moved_bound,
+    )
+
+
+def _make_fit(
+    mean, covariance, ability, ability_cov, hyper, lower_bounds, converged, dtype
+) -> CaviFit:
+    """The fit of either solver, in the principal axes of the loadings."""
+    rotation = _principal_axes(mean[:, :-1])
+    wide = np.eye(len(rotation) + 1)
+    wide[:-1, :-1] = rotation
+    return CaviFit(
+        discrimination=(mean[:, :-1] @ rotation).astype(dtype),
+        difficulty=mean[:, -1].astype(dtype),
+        item_covariance=(wide.T @ covariance @ wide).astype(dtype),
+        ability=(ability @ rotation).astype(dtype),
+        ability_covariance=(rotation.T @ ability_cov @ rotation).astype(dtype),
+        item_mean=hyper.mean @ wide,
+        item_precision=wide.T @ hyper.precision @ wide,
+        lower_bounds=np.asarray(lower_bounds),
+        n_iter=len(lower_bounds),
+        converged=converged,
     )
 
 

@@ -19,9 +19,9 @@ from sklearn_irt.kernels.cavi import (
     _augment,
     _doubled,
     _kappa,
+    _make_fit,
     _moments,
     _polya_gamma,
-    _principal_axes,
     _read_groups,
     _second_moment,
     _standardise,
@@ -355,9 +355,7 @@ def fit_svi(
     mean[unanswered] = hyper.mean[group[unanswered]]
     covariance[unanswered] = np.linalg.inv(hyper.precision)
     ability, ability_cov = _abilities(responses, mean, covariance, ability)
-    return _result(
-        (mean, covariance, ability, ability_cov, hyper), np.array(bounds), converged, dtype
-    )
+    return _make_fit(mean, covariance, ability, ability_cov, hyper, bounds, converged, dtype)
 
 
 def _abilities(responses, mean, covariance, ability):
@@ -381,26 +379,6 @@ def _abilities(responses, mean, covariance, ability):
                 "lde,le->ld", ability_cov[rows], linear + quadratic[:, :-1, -1]
             )
     return ability, ability_cov
-
-
-def _result(state, bounds, converged, dtype):
-    """The fit in principal axes."""
-    mean, covariance, ability, ability_cov, hyper = state
-    rotation = _principal_axes(mean[:, :-1])
-    wide = np.eye(len(rotation) + 1)
-    wide[:-1, :-1] = rotation
-    return CaviFit(
-        discrimination=(mean[:, :-1] @ rotation).astype(dtype),
-        difficulty=mean[:, -1].astype(dtype),
-        item_covariance=(wide.T @ covariance @ wide).astype(dtype),
-        ability=(ability @ rotation).astype(dtype),
-        ability_covariance=(rotation.T @ ability_cov @ rotation).astype(dtype),
-        item_mean=hyper.mean @ wide,
-        item_precision=wide.T @ hyper.precision @ wide,
-        lower_bounds=bounds,
-        n_iter=len(bounds),
-        converged=converged,
-    )
 
 
 def find_device(torch: Any, name: str | None) -> Any:
