@@ -16,6 +16,8 @@ BLOCK_CELLS = 1_000_000
 # Wishart with the inverse scale WISHART_SCALE * I and d + 3 degrees of freedom.
 MEAN_VARIANCE = 100.0
 WISHART_SCALE = 2.0
+# Relative change at which the updates of the items' prior stop.
+SETTLED = 1e-9
 
 
 class CaviFit(NamedTuple):
@@ -268,17 +270,19 @@ def _update_hyper(items, start=None, n_sweeps=10):
     """
     n_groups, size = items.first.shape
     degrees = size + 2.0 + items.counts.sum()
+    prior_scale, prior_precision = WISHART_SCALE * np.eye(size), np.eye(size) / MEAN_VARIANCE
     if start is None or n_groups == 1:  # from where one mean converges within the sweeps
         start = items.first / items.counts[:, None], np.zeros((n_groups, size, size))
     centre, centre_cov = start
     for _ in range(n_sweeps):
-        inverse_scale = _scatter(items, centre, centre_cov) + WISHART_SCALE * np.eye(size)
+        before = centre_cov
+        inverse_scale = _scatter(items, centre, centre_cov) + prior_scale
         precision = degrees * np.linalg.inv(inverse_scale)
         precision = 0.5 * (precision + precision.T)
-        centre_cov = np.linalg.inv(
-            items.counts[:, None, None] * precision + np.eye(size) / MEAN_VARIANCE
-        )
+        centre_cov = np.linalg.inv(items.counts[:, None, None] * precision + prior_precision)
         centre = np.einsum("gpq,gq->gp", centre_cov, items.first @ precision)
+        if np.abs(centre_cov - before).max() <= SETTLED * np.abs(centre_cov).max():
+            break
     log_det = (
         psi(0.5 * (degrees - np.arange(size))).sum()
         + size * np.log(2.0)
