@@ -12,26 +12,17 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, check_memory
 
+from sklearn_irt._added_models import read_added
+from sklearn_irt._comparison import alikeness, compare_table, in_pairs, paired_stds
 from sklearn_irt._context import AnchorContext, context_of
 from sklearn_irt._irt import (
     IRTRegressor,
     check_ignored_target,
     warn_if_bounded,
 )
-from sklearn_irt._reports import (
-    check_coverage,
-    compare_table,
-    in_words,
-    joined_names,
-    relatives_table,
-    table_of,
-)
-from sklearn_irt._responses import (
-    model_names,
-    read_all_items,
-    read_responses,
-    to_unit,
-)
+from sklearn_irt._relatives import Kin, in_words, kin_of, relatives_table
+from sklearn_irt._reports import check_coverage, table_of
+from sklearn_irt._responses import model_names, read_responses, to_unit
 from sklearn_irt._scenarios import OVERALL
 from sklearn_irt._state import unchanged_on_error
 from sklearn_irt._training import check_context, held_out_fits, warn_if_lost, whole_benchmark
@@ -39,19 +30,14 @@ from sklearn_irt.kernels.benchmark import (
     Benchmark,
     Training,
     TrainingFigures,
-    find_kin,
-    likely_abilities,
     relatives_at,
     training_figures,
-    unexplained,
 )
 from sklearn_irt.kernels.estimates import Estimates, Settings, Tuning, estimate
 from sklearn_irt.kernels.fit import appropriateness, appropriateness_limits, unusual
 from sklearn_irt.kernels.logistic import ItemModel
 from sklearn_irt.kernels.mixing import paper_mixing, response_variance
-from sklearn_irt.kernels.pairing import paired_std, row_alikeness
-from sklearn_irt.kernels.relatives import twins
-from sklearn_irt.kernels.tuning import KINDS, HeldOut, tune
+from sklearn_irt.kernels.tuning import HeldOut, by_kind, tune
 from sklearn_irt.metrics import mean_win_rate, win_rate_error
 
 
@@ -395,7 +381,7 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         warn_if_bounded(found.bounded, stacklevel=4)
         stds, overall_stds = {}, {}
         for kind, std in found.stds.items():
-            factor = self._calibration_of(kind, share > 0)
+            factor = by_kind(self.calibration_, kind, self.mixing, related=share > 0)
             stds[kind], overall_stds[kind] = (
                 std * factor[:-1],
                 found.overall_stds[kind] * factor[-1],
@@ -407,21 +393,6 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         if self.relatives is False or not len(self.training_scores_):
             return 0.0
         return self.share_ if self.relatives == "auto" else float(self.relatives)
-
-    def _calibration_of(self, kind: str, related: bool) -> np.ndarray:
-        """Factors of the standard errors on every scenario and overall."""
-        return self._by_kind(self.calibration_, kind, related)
-
-    def _by_kind(self, table: np.ndarray, kind: str, related: bool) -> np.ndarray:
-        """Row of a table by `KINDS`; a mixing by number lies between naive and p-IRT."""
-        if kind == "naive":
-            return table[KINDS.index(("naive", None, False))]
-        if kind == "pirt":
-            return table[KINDS.index(("pirt", None, related))]
-        if isinstance(self.mixing, str):
-            return table[KINDS.index(("gpirt", self.mixing, related))]
-        naive, pirt = (self._by_kind(table, k, related) for k in ("naive", "pirt"))
-        return self.mixing * naive + (1.0 - self.mixing) * pirt
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Estimate the full benchmark scores of models: the `aggregate` of the scenarios.
@@ -460,6 +431,16 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         scores, stds = self._in_unit(found.scores[kind]), self._bounds.width * found.stds[kind]
         rate = mean_win_rate(scores, self.training_scores_)
         return rate, win_rate_error(scores, stds, self.training_scores_)
+
+    def _by_row(self, found: Estimates, kind: str) -> tuple[np.ndarray, np.ndarray]:
+        """Scores and standard errors in the rows of a table: scenarios, and their aggregate."""
+        overall, overall_std = self._overall(found, kind)
+        score, std = self._in_unit(found.scores[kind]), self._bounds.width * found.stds[kind]
+        n_rows = len(self._row_names())
+        return (
+            np.column_stack([score, overall])[:, :n_rows],
+            np.column_stack([std, overall_std])[:, :n_rows],
+        )
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Coefficient of determination (R squared) of the estimated scores.
@@ -564,21 +545,13 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         check_coverage(coverage)
         found = self._estimates_at(answers, positions, weights)
         names = self._row_names()
-        several = len(names) > len(self.scenarios_)
-
-        def rows(parts: np.ndarray, overall: np.ndarray) -> np.ndarray:
-            return np.column_stack([parts, overall]) if several else parts
-
-        overall = {kind: self._overall(found, kind) for kind in ("naive", "pirt", "gpirt")}
-        figures = {
-            kind: rows(self._in_unit(found.scores[kind]), score)
-            for kind, (score, _) in overall.items()
-        }
-        std = rows(self._bounds.width * found.stds[self.estimate], overall[self.estimate][1])
-        interval = self._interval(figures[self.estimate], std, coverage)
+        figures = {kind: self._by_row(found, kind) for kind in ("naive", "pirt", "gpirt")}
+        score, std = figures[self.estimate]
+        interval = self._interval(score, std, coverage)
+        answered = np.column_stack([found.n_asked, found.n_asked.sum(axis=1)])
         columns = {
-            "answered": rows(found.n_asked, found.n_asked.sum(axis=1)),
-            **figures,
+            "answered": answered[:, : len(names)],
+            **{kind: scores for kind, (scores, _) in figures.items()},
             "std_error": std,
             "low": interval[..., 0],
             "high": interval[..., 1],
@@ -606,29 +579,20 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         several = len(self.scenarios_) > 1 or self.aggregate != "mean"
         return [*self.scenarios_, *([OVERALL] if several else [])]
 
-    def _find_kin(self, answers: np.ndarray, positions: np.ndarray) -> tuple:
-        """Groups of twins, the weight of each for every row, and of no relative."""
-        weights, none = find_kin(
+    def _find_kin(self, answers: np.ndarray, positions: np.ndarray) -> Kin:
+        return kin_of(
             self._kernel_benchmark(),
             self._relative_share(),
             answers,
             self.irt_._modelled(answers, positions),
             positions,
         )
-        training = self._kernel_benchmark().training
-        group = twins(training.responses, training.scores)
-        members = np.zeros((len(group), group.max() + 1))
-        members[np.arange(len(group)), group] = 1.0
-        return group, weights @ members, none
 
     def _kin_in_words(self, answers: np.ndarray, positions: np.ndarray) -> np.ndarray:
         if self._relative_share() == 0.0:
             off = "off" if len(self.training_scores_) else "off: no training answers"
             return np.full(len(answers), off, dtype=object)
-        group, weights, none = self._find_kin(answers, positions)
-        first = np.unique(group, return_index=True)[1]
-        names = np.asarray(self.training_models_, dtype=object)[first]
-        return in_words(names, weights, none)
+        return in_words(self.training_models_, self._find_kin(answers, positions))
 
     def relatives_of(self, X: Any, n: int = 5) -> pd.DataFrame:
         """Whom models resemble: their nearest training models.
@@ -666,13 +630,11 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
                 )
             )
         answers = self._read_answers(X)
-        group, weights, none = self._find_kin(answers, self.anchors_)
         return relatives_table(
             model_names(X, len(answers)),
-            joined_names(self.training_models_, group),
-            weights,
-            none,
-            self.training_scores_[np.unique(group, return_index=True)[1]].mean(axis=1),
+            self.training_models_,
+            self._find_kin(answers, self.anchors_),
+            self.training_scores_,
             int(n),
         )
 
@@ -701,33 +663,16 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         check_coverage(coverage)
         answers = [self._read_answers(X) for X in (X_a, X_b)]
         names = [model_names(X, len(a)) for X, a in zip((X_a, X_b), answers, strict=True)]
-        n_pairs = max(map(len, answers))
-        if min(map(len, answers)) not in (1, n_pairs):
-            raise ValueError(
-                f"X_a has {len(answers[0])} models and X_b {len(answers[1])}: give as many, or one "
-                "on one side"
-            )
-        answers = [np.broadcast_to(a, (n_pairs, a.shape[1])) for a in answers]
+        answers = in_pairs(answers)
         found = [self._estimates_at(a, self.anchors_, self.weights_) for a in answers]
-        benchmark = self._kernel_benchmark()
-        rest = []
-        for a in answers:
-            modelled = self.irt_._modelled(a, self.anchors_)
-            likely = likely_abilities(benchmark, modelled, self.anchors_)
-            rest.append(unexplained(benchmark, a, self.anchors_, likely))
-        alike = row_alikeness(*rest)
-        pairing = self._by_kind(self.pairing_, self.estimate, self._relative_share() > 0)
-        rows = self._row_names()
-        scores, stds = [], []
-        for side in found:
-            overall = self._overall(side, self.estimate)
-            score, std = self._in_unit(side.scores[self.estimate]), side.stds[self.estimate]
-            scores.append(np.column_stack([score, overall[0]])[:, : len(rows)])
-            stds.append(np.column_stack([self._bounds.width * std, overall[1]])[:, : len(rows)])
-        paired = [
-            paired_std(stds[0][:, s], stds[1][:, s], alike, pairing[s]) for s in range(len(rows))
-        ]
-        return compare_table(scores, np.column_stack(paired), names, rows, coverage)
+        modelled = [self.irt_._modelled(a, self.anchors_) for a in answers]
+        alike = alikeness(self._kernel_benchmark(), answers, modelled, self.anchors_)
+        pairing = by_kind(
+            self.pairing_, self.estimate, self.mixing, related=self._relative_share() > 0
+        )
+        scores, stds = zip(*(self._by_row(side, self.estimate) for side in found), strict=True)
+        std = paired_stds(stds, alike, pairing)
+        return compare_table(scores, std, names, self._row_names(), coverage)
 
     @unchanged_on_error
     def add_models(self, responses: Any, names: Any = None) -> "GPIRTEstimator":
@@ -753,26 +698,14 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
             Where the width, a value or a name does not fit; nothing is added then.
         """
         check_is_fitted(self)
-        values = read_all_items(
-            responses, len(self.item_weights_), self._item_names, self._bounds, "responses"
+        values, names = read_added(
+            responses,
+            names,
+            taken=self.training_models_,
+            n_items=len(self.item_weights_),
+            item_names=self._item_names,
+            bounds=self._bounds,
         )
-        if names is None:
-            names = model_names(responses, len(values))
-            if not isinstance(responses, pd.DataFrame):
-                raise ValueError("names must be given: responses have no row names")
-        nameless = [i for i, name in enumerate(names) if pd.isna(name) or not str(name)]
-        if nameless:
-            raise ValueError(f"names has no name for row {nameless[0]} of responses")
-        names = np.array([str(name) for name in names], dtype=object)
-        if len(names) != len(values):
-            raise ValueError(f"names has {len(names)} entries, but responses {len(values)} rows")
-        taken = [str(name) for name in self.training_models_]
-        for i, name in enumerate(names):
-            if name in taken or name in names[:i]:
-                raise ValueError(f"names has {name!r}, which is a training model's name already")
-        empty = np.isnan(values).all(axis=1)
-        if empty.any():
-            raise ValueError(f"responses of the model {names[np.argmax(empty)]!r} are all missing")
         ability = self.irt_._abilities(values).ability
         figures = self._training_figures(values, ability)
         for attribute, more in (

@@ -1,9 +1,10 @@
-"""The only conftest: where the shared real data lies."""
+"""The only conftest: where the shared real data lies, and benchmarks that many tests use."""
 
 import os
 from pathlib import Path
 
 import pytest
+from gpirt_benches import Families, one_scenario, several_scenarios
 from threadpoolctl import threadpool_limits
 
 
@@ -47,3 +48,28 @@ def message():
         return str(error.value)
 
     return message
+
+
+@pytest.fixture(
+    scope="module",
+    params=[(one_scenario, "irt"), (several_scenarios, "irt"), (several_scenarios, "random")],
+    ids=["one", "several", "several random"],
+)
+def bench(request):
+    make, method = request.param
+    return make(method)
+
+
+@pytest.fixture(scope="module")
+def several():
+    return several_scenarios("irt")
+
+
+@pytest.fixture(scope="module")
+def one():
+    return one_scenario("irt")
+
+
+@pytest.fixture(scope="module")
+def families():
+    return Families()

@@ -242,3 +242,15 @@ def _usual_bias(
     ]
     loss = [0.5 * len(error) * np.log(np.mean(rest**2) + 1e-8) for rest in corrected]
     return float(BIAS_GRID[int(np.argmin(loss + penalty))])
+
+
+def by_kind(table: np.ndarray, kind: str, mixing: str | float, *, related: bool) -> np.ndarray:
+    """Row of a table by `KINDS`; a mixing by number lies between naive and p-IRT."""
+    if kind == "naive":
+        return table[KINDS.index(("naive", None, False))]
+    if kind == "pirt":
+        return table[KINDS.index(("pirt", None, related))]
+    if isinstance(mixing, str):
+        return table[KINDS.index(("gpirt", mixing, related))]
+    naive, pirt = (by_kind(table, k, mixing, related=related) for k in ("naive", "pirt"))
+    return mixing * naive + (1.0 - mixing) * pirt
