@@ -51,7 +51,9 @@ def alikeness(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return (a @ b.T) / np.maximum(size, 1e-12)
 
 
-def learn_pairing(error: np.ndarray, std: np.ndarray, alike: np.ndarray) -> np.ndarray:
+def learn_pairing(
+    error: np.ndarray, std: np.ndarray, alike: np.ndarray, chosen: bool = False
+) -> np.ndarray:
     """How the errors of two models are correlated, from all pairs of models.
 
     Parameters
@@ -59,12 +61,14 @@ def learn_pairing(error: np.ndarray, std: np.ndarray, alike: np.ndarray) -> np.n
     error, std : ndarray of shape (n_models,)
     alike : ndarray of shape (n_models, n_models)
         See `alikeness`; NaN for pairs to leave out.
+    chosen : bool
+        See `coverage_factor`.
 
     Returns
     -------
     ndarray of shape (3,)
-        Intercept and slope of the correlation in `alike`, and the factor by which the standard
-        error of a difference must grow to cover 90 %.
+        Intercept and slope of the correlation in `alike`, and the factor, at most 1, by which the
+        standard error of a difference must change to cover 90 %.
     """
     if len(error) < MIN_PAIRED:
         return np.array([0.0, 0.0, 1.0])
@@ -79,7 +83,9 @@ def learn_pairing(error: np.ndarray, std: np.ndarray, alike: np.ndarray) -> np.n
         slope, intercept = np.polyfit(alike, product, 1, w=np.abs(alike) + 1e-3)
     slope = max(slope, 0.0)
     paired = paired_std(std[first], std[second], alike, np.array([intercept, slope, 1.0]))
-    return np.array([intercept, slope, coverage_factor(error[first] - error[second], paired)])
+    factor = coverage_factor(error[first] - error[second], paired, chosen)
+    # The standard errors of both models have grown already for there being few of them.
+    return np.array([intercept, slope, min(factor, 1.0)])
 
 
 def paired_std(

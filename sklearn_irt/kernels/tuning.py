@@ -183,7 +183,9 @@ def tune(
             use = known[:, s] & np.isfinite(error[:, s]) & (std[:, s] > 1e-9)
             calibration[number, s] = coverage_factor(error[use, s], std[use, s], chosen)
             paired = calibration[number, s] * apart_std[use, s]
-            pairing[number, s] = learn_pairing(apart[use, s], paired, alike[np.ix_(use, use)])
+            pairing[number, s] = learn_pairing(
+                apart[use, s], paired, alike[np.ix_(use, use)], chosen
+            )
     return tuning, calibration, pairing
 
 

@@ -131,3 +131,15 @@ def test_paired_standard_error_is_that_of_a_difference():
         np.testing.assert_allclose(swapped, found, rtol=1e-12)
     exact = paired_std(np.zeros(2), np.zeros(2), np.ones(2), np.array([0.0, 1.0, 1.0]))
     np.testing.assert_array_equal(exact, 0.0)
+
+
+def test_the_error_of_a_difference_is_not_widened_twice_for_few_models():
+    # Opposed errors: differences are larger than independent ones, and the models are few.
+    error = np.array([2.0, -2.0] * 6)
+    alike = np.random.default_rng(9).uniform(-0.1, 0.1, size=(12, 12))
+    assert learn_pairing(error, np.ones(12), alike)[2] == 1.0
+    # Chosen anchors: half of what seems too wide is believed.
+    small = np.tile([0.5, -0.5], 30)
+    alike = np.zeros((60, 60))
+    found, chosen = (learn_pairing(small, np.ones(60), alike, c)[2] for c in (False, True))
+    assert found < 1.0 and chosen == pytest.approx(np.sqrt(found))
