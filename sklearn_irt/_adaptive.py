@@ -18,6 +18,7 @@ from sklearn_irt._gpirt import GPIRTEstimator
 from sklearn_irt._responses import ROUNDING
 from sklearn_irt._session_file import fingerprint, read_session, write_session
 from sklearn_irt.kernels.adaptive import Bank, Posterior, make_bank
+from sklearn_irt.kernels.tuning import by_kind
 
 # So many answers of at most 1 on a scale up to 10 or more are taken for shares of it.
 N_SUSPICIOUS, WIDE_SCALE = 5, 10.0
@@ -479,7 +480,8 @@ def _bank(estimator: GPIRTEstimator, scenario: int | None) -> Bank:
 
 def _factor(estimator: GPIRTEstimator, scenario: int | None) -> float:
     """The calibration of the standard errors of p-IRT."""
-    factors = estimator._calibration_of("pirt", estimator._relative_share() > 0)
+    related = estimator._relative_share() > 0
+    factors = by_kind(estimator.calibration_, "pirt", "paper", related=related)
     return float(factors[-1 if scenario is None else scenario])
 
 
