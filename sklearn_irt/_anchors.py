@@ -40,6 +40,7 @@ from sklearn_irt.kernels.design import (
 from sklearn_irt.kernels.logistic import response_probabilities
 from sklearn_irt.kernels.mixing import CLUSTER_GAIN
 from sklearn_irt.kernels.relatives import Relatives, shared_prior, twins
+from sklearn_irt.kernels.threshold import is_right_or_wrong
 
 # Abilities that the choice of anchors is averaged over.
 MAX_ABILITIES = 300
@@ -307,7 +308,7 @@ class AnchorSelector(SelectorMixin, BaseEstimator):
     ) -> Anchors:
         members = scenarios.members(s)
         weights = scenarios.weights[members]
-        part = responses if len(members) == responses.shape[1] else responses[:, members]
+        part = scenarios.part(responses, s)
         counts = len(part) - np.isnan(part).sum(axis=0)
         # An item that few models answered is known badly: only where nothing else is left.
         eligible = (counts > 0) & (counts >= 0.5 * np.median(counts))
@@ -361,11 +362,9 @@ class AnchorSelector(SelectorMixin, BaseEstimator):
         chance = response_probabilities(
             *(array.astype(np.float32) for array in (ability, loadings, difficulty))
         )
-        missing = np.isnan(responses)
-        binary = ((responses == 0.0) | (responses == 1.0) | missing).all()
+        binary = is_right_or_wrong(responses)
         known = responses.astype(np.float32)
-        known[missing] = chance[missing]
-        del missing
+        np.copyto(known, chance, where=np.isnan(known))
         covariance = self.irt_.item_covariance_[members]
         if self.method == "design":
             group = twins(responses, (known @ weights.astype(np.float32))[:, None].astype(float))
@@ -381,12 +380,8 @@ class AnchorSelector(SelectorMixin, BaseEstimator):
                 fractional=not binary,
             )
         else:
-            rows = _spaced(ability)
-            spread = chance[rows] * (1.0 - chance[rows])
-            z = np.concatenate([ability[rows], -np.ones((len(rows), 1))], axis=1)
-            outer = (z[:, :, None] * z[:, None, :]).reshape(len(rows), -1).astype(np.float32)
-            blurred = outer @ covariance.reshape(len(members), -1).T.astype(np.float32)
-            gains = information_order(spread, loadings, weights, blurred)
+            gains = _information_gains(chance, ability, loadings, covariance, weights)
+            del chance
 
         def progress(n_chosen: int) -> None:
             if self.verbose and (n_chosen % 10 == 0 or n_chosen == n_designed):
@@ -396,6 +391,7 @@ class AnchorSelector(SelectorMixin, BaseEstimator):
         if n_designed:
             share = 1.0 - self.random_share
             designed = greedy(gains, n_designed, eligible, costs, share * budget, progress)
+        gains.close()  # which frees its workspace
         positions = np.sort(np.array(fill_up(designed, order, k, costs, budget), dtype=int))
         if not len(positions):
             raise ValueError(
@@ -403,7 +399,8 @@ class AnchorSelector(SelectorMixin, BaseEstimator):
                 f"costs {costs[eligible].min():g}"
             )
         start = stratified_weights(weights, strata, positions)
-        return Anchors(positions, calibrated_weights(known[:, positions], known @ weights, start))
+        scores = np.einsum("li,i->l", known, weights)  # in double precision, without a copy
+        return Anchors(positions, calibrated_weights(known[:, positions], scores, start))
 
     def _own_model(self, members: np.ndarray, s: int) -> tuple:
         """Discriminations, difficulties and abilities of scenario `s`, without the others'."""
@@ -480,8 +477,7 @@ class AnchorSelector(SelectorMixin, BaseEstimator):
         responses = self._fit(X)
         context = replace(
             self._context,
-            # A copy: the matrix is the caller's, who may change it before the next step.
-            responses=responses.copy(),
+            responses=responses if _is_ours(responses, X) else responses.copy(),
             models=model_names(X, len(responses)),
         )
         return attach(super().transform(_dense(X)), context)
@@ -538,6 +534,24 @@ def _dense(X: Any) -> Any:
     if issparse(X):
         raise TypeError("Sparse data was passed for X, but dense data is required")
     return as_numbers(X)
+
+
+def _information_gains(chance, ability, loadings, covariance, weights):
+    """`information_order` at the training models' abilities."""
+    rows = _spaced(ability)
+    spread = chance[rows] * (1.0 - chance[rows])
+    z = np.concatenate([ability[rows], -np.ones((len(rows), 1))], axis=1)
+    outer = (z[:, :, None] * z[:, None, :]).reshape(len(rows), -1).astype(np.float32)
+    blurred = outer @ covariance.reshape(len(loadings), -1).T.astype(np.float32)
+    return information_order(spread, loadings, weights, blurred)
+
+
+def _is_ours(responses: np.ndarray, X: Any) -> bool:
+    """Whether the caller, who gave X, cannot change the responses before the next step."""
+    if not isinstance(X, np.ndarray):
+        return False
+    from_file = isinstance(X, np.memmap) and not X.flags.writeable
+    return from_file or not np.may_share_memory(responses, X)
 
 
 def _filled(responses: np.ndarray, counts: np.ndarray) -> np.ndarray:

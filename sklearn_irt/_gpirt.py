@@ -37,6 +37,7 @@ from sklearn_irt.kernels.estimates import Estimates, Settings, Tuning, estimate
 from sklearn_irt.kernels.fit import appropriateness, appropriateness_limits, unusual
 from sklearn_irt.kernels.logistic import ItemModel
 from sklearn_irt.kernels.mixing import paper_mixing, response_variance
+from sklearn_irt.kernels.threshold import is_right_or_wrong
 from sklearn_irt.kernels.tuning import HeldOut, by_kind, tune
 from sklearn_irt.metrics import mean_win_rate, win_rate_error
 
@@ -248,8 +249,10 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         )
         self.variance_ = np.array(
             [
-                response_variance(responses[:, members], scenarios.weights[members])
-                for members in map(scenarios.members, range(len(scenarios.names)))
+                response_variance(
+                    scenarios.part(responses, s), scenarios.weights[scenarios.members(s)]
+                )
+                for s in range(len(scenarios.names))
             ]
         )
         self.anchors_, self.weights_ = context.anchors, context.weights
@@ -266,7 +269,7 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         self.training_scores_ = self._in_unit(figures.scores)
         self.training_noise_ = figures.noise
         self.dispersion_ = figures.squares / np.maximum(figures.spread, 1e-12)
-        if np.isin(responses[~np.isnan(responses)], (0.0, 1.0)).all():
+        if is_right_or_wrong(responses):
             self.dispersion_[:] = 1.0
         self.share_, self.usual_bias_ = 0.0, np.zeros((2, len(scenarios.names)))
         benchmark, held_out = self._kernel_benchmark(), HeldOut(held_out, fold)
@@ -276,7 +279,7 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
             self._tuning(),
             modelled[:, self.anchors_],
             self.weights_,
-            ~np.isnan(responses) @ weights.T,
+            figures.observed,
             self.ability,
             np.random.RandomState(seed),
         )

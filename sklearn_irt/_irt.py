@@ -142,9 +142,9 @@ class IRTRegressor(
     n_dims : int, default=5
         Dimensions of the abilities (of each scenario).
     solver : {"cavi", "svi"}, default="cavi"
-        Coordinate ascent, or stochastic gradients in Pyro: slower on what fits in memory, but it
-        also fits a memory-mapped X, of which it holds a few hundred rows at a time, and runs on
-        a GPU. "svi" needs ``pip install "sklearn-irt[svi]"``.
+        Coordinate ascent, or stochastic gradients in Pyro: slower, but it runs on a GPU and
+        reads a file that does not fit in memory by rows. "svi" needs
+        ``pip install "sklearn-irt[svi]"``.
     device : str, default=None
         Where "svi" computes: "cpu" (None) or "cuda".
     max_iter : int, default=200
@@ -295,8 +295,7 @@ class IRTRegressor(
         Parameters
         ----------
         X : array-like of shape (n_models, n_items)
-            Responses, NaN where not asked. With ``solver="svi"`` a numpy.memmap is not read into
-            memory as a whole.
+            Responses, NaN where not asked. A numpy.memmap is not read into memory as a whole.
         y : array-like of shape (n_models,), default=None
             Ignored.
 
@@ -304,7 +303,8 @@ class IRTRegressor(
         -------
         IRTRegressor
         """
-        if self.solver == "svi" and isinstance(X, np.memmap):
+        by_blocks = self.solver == "svi" or self.response_model == "fractional"
+        if by_blocks and isinstance(X, np.memmap):
             values = map_responses(self, X)
         else:
             values = read_responses(self, X, reset=True)

@@ -29,10 +29,10 @@ class ResponseRange(NamedTuple):
 
 
 class MappedResponses:
-    """A response matrix that lies in a file, read in blocks of rows.
+    """A response matrix that lies in a file, read in blocks of rows or columns.
 
     ``mapped[rows]`` is an array of those rows scaled to [0, 1], ``mapped[:, items]`` the same
-    matrix with some of the items.
+    matrix with some of the items; ``np.asarray`` reads it.
     """
 
     def __init__(
@@ -50,6 +50,8 @@ class MappedResponses:
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, tuple):
+            if self._items is None and isinstance(key[1], slice):  # a block of the file
+                return MappedResponses(self._cells[:, key[1]], self._bounds)
             items = np.arange(self._cells.shape[1]) if self._items is None else self._items
             return MappedResponses(self._cells, self._bounds, items[key[1]])
         block = self._cells[key] if self._items is None else self._cells[key][:, self._items]
@@ -59,6 +61,9 @@ class MappedResponses:
         values -= self._bounds.low
         values /= self._bounds.width
         return np.clip(values, 0.0, 1.0, out=values)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return self[:].astype(dtype or self.dtype, copy=False)
 
     @functools.cached_property
     def extremes(self) -> tuple[float, float]:
@@ -184,7 +189,8 @@ def read_responses(estimator: BaseEstimator, X: Any, *, reset: bool) -> np.ndarr
     Returns
     -------
     ndarray of shape (n_models, n_items), float64 or float32
-        NaN where not asked; the given values otherwise.
+        NaN where not asked; the given values otherwise. A memory-mapped X, other than one of
+        float64, is float32.
 
     Raises
     ------
@@ -197,7 +203,7 @@ def read_responses(estimator: BaseEstimator, X: Any, *, reset: bool) -> np.ndarr
             estimator,
             X,
             reset=reset,
-            dtype=[np.float64, np.float32],
+            dtype=np.float32 if is_narrow(X) else [np.float64, np.float32],
             ensure_all_finite="allow-nan",
             ensure_min_samples=2 if reset else 1,
         )
@@ -221,6 +227,11 @@ def read_responses(estimator: BaseEstimator, X: Any, *, reset: bool) -> np.ndarr
     if reset and np.isnan(values).all():
         raise ValueError("X has no observed response: every cell is NaN")
     return values
+
+
+def is_narrow(X: Any) -> bool:
+    """Whether X is a memory-mapped matrix of numbers that are read as float32."""
+    return isinstance(X, np.memmap) and X.dtype.kind in "fiub" and X.dtype != np.float64
 
 
 def map_responses(estimator: BaseEstimator, X: np.memmap) -> MappedResponses:

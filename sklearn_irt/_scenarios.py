@@ -35,6 +35,10 @@ class Scenarios(NamedTuple):
         """Positions of the items of scenario `s`, ascending."""
         return np.flatnonzero(self.index == s)
 
+    def part(self, responses: np.ndarray, s: int) -> np.ndarray:
+        """Columns of scenario `s`; no copy where there is one scenario only."""
+        return responses if len(self.names) == 1 else responses[:, self.members(s)]
+
 
 # The row of the whole benchmark in tables of scenarios.
 OVERALL = "(all)"

@@ -92,6 +92,7 @@ def check_context(context: AnchorContext, values: np.ndarray, X: Any) -> None:
             f"{len(anchors)} models and chose {anchors.shape[1]} anchors; rows or columns were "
             "taken away between the two: split the models before the Pipeline"
         )
+    values = values.astype(anchors.dtype, copy=False)  # the selector's of a file are float32
     if not np.array_equal(to_unit(values, context.bounds, X), anchors, equal_nan=True):
         raise ValueError(
             "X differs from the anchors' responses that AnchorSelector.fit_transform returned; "

@@ -10,6 +10,8 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
+from sklearn_irt.kernels.logistic import row_blocks
+
 
 class Anchors(NamedTuple):
     """Anchor items and their weights.
@@ -239,10 +241,11 @@ def _nearest_to_centres(k, points, weights, eligible, n_init, random_state) -> A
         warnings.simplefilter("ignore", ConvergenceWarning)
         kmeans.fit(points, sample_weight=None if uniform else weights)
     labels = kmeans.labels_
-    difference = points - kmeans.cluster_centers_[labels]
-    distance = np.einsum("if,if->i", difference, difference)
     # Rounded, so that equal distances stay equal whatever the order of the sums.
-    distance = distance.astype(np.float32)
+    distance = np.empty(n_items, dtype=np.float32)
+    for rows in row_blocks(*points.shape):
+        difference = points[rows] - kmeans.cluster_centers_[labels[rows]]
+        distance[rows] = np.einsum("if,if->i", difference, difference)
     order = np.lexsort((np.arange(n_items), distance, ~eligible, labels))
     starts = np.flatnonzero(np.r_[True, np.diff(labels[order]) != 0])
     members = np.split(order, starts[1:])

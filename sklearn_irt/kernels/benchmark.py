@@ -103,12 +103,15 @@ class TrainingFigures(NamedTuple):
         See `copy_noise`.
     squares, spread : ndarray of shape (n_scenarios,)
         Weighted sums over the responses of the squared residuals, and of p (1 - p).
+    observed : ndarray of shape (n_models, n_scenarios)
+        Share of each score that the responses make known.
     """
 
     scores: np.ndarray
     noise: np.ndarray
     squares: np.ndarray
     spread: np.ndarray
+    observed: np.ndarray
 
 
 def training_figures(
@@ -137,7 +140,7 @@ def training_figures(
     n_scenarios = scenario.max() + 1
     members = np.zeros((len(weights), n_scenarios))
     members[np.arange(len(weights)), scenario] = weights
-    scores = np.empty((len(responses), n_scenarios))
+    scores, observed = np.empty((2, len(responses), n_scenarios))
     noise = np.empty((len(responses), n_scenarios, len(DISTANCES)))
     squares, spread = np.zeros(n_scenarios), np.zeros(n_scenarios)
     for rows in row_blocks(*responses.shape):
@@ -145,11 +148,11 @@ def training_figures(
         expected = response_probabilities(ability[rows], items.discrimination, items.difficulty)
         seen = ~np.isnan(given)
         known = np.where(seen, given, expected)
-        scores[rows] = known @ members
+        scores[rows], observed[rows] = known @ members, seen @ members
         noise[rows] = copy_noise(given, expected, weights, scenario)
         squares += ((known - expected) ** 2 @ members).sum(axis=0)
         spread += (np.where(seen, expected * (1.0 - expected), 0.0) @ members).sum(axis=0)
-    return TrainingFigures(scores, noise, squares, spread)
+    return TrainingFigures(scores, noise, squares, spread, observed)
 
 
 def relatives_at(benchmark: Benchmark, positions: np.ndarray) -> Relatives:

@@ -11,7 +11,7 @@ from scipy.special import gammaln, psi
 from sklearn_irt.kernels.logistic import pack, unpack
 
 # Cells of the response matrix that are worked on at a time.
-BLOCK_CELLS = 1_000_000
+BLOCK_CELLS = 500_000
 # Prior of the mean of every group of items: N(0, MEAN_VARIANCE). Prior of their precision:
 # Wishart with the inverse scale WISHART_SCALE * I and d + 3 degrees of freedom.
 MEAN_VARIANCE = 100.0
@@ -76,12 +76,13 @@ def fit_cavi(
     Lambda ~ Wishart. Fractional responses enter as a quasi-likelihood. All factors of the
     posterior are Gaussian with full covariances, Lambda's is Wishart; every update is in closed
     form. The responses are read in blocks of columns, once a round, so beside them only a fixed
-    workspace is held.
+    workspace and the items' and models' posteriors are held.
 
     Parameters
     ----------
-    responses : ndarray of shape (n_models, n_items)
-        In [0, 1], NaN where not asked. float32 responses are computed in float32.
+    responses : array-like of shape (n_models, n_items)
+        In [0, 1], NaN where not asked. float32 responses are computed in float32. Only `shape`,
+        `dtype` and ``np.asarray(responses[:, columns])`` are used, so they may lie in a file.
     n_dims : int
     groups : ndarray of shape (n_items,), int
         Group of each item; the items of a group share their prior mean. None: one group.
@@ -190,13 +191,20 @@ def _kappa(block, dtype):
 def _polya_gamma(squared, observed):
     """E[omega] = tanh(c/2) / (2c) and the sum of log(2 cosh(c/2)), from c squared, in place."""
     c = np.sqrt(np.maximum(squared, 1e-8, out=squared), out=squared)
-    decay = np.exp(-c)
-    log_cosh = 0.5 * c + np.log1p(decay)
-    weights = (1.0 - decay) / ((1.0 + decay) * (2.0 * c))
+    decay = np.negative(c)
+    np.exp(decay, out=decay)
+    log_cosh = 0.5 * c
+    log_cosh += np.log1p(decay)
+    if observed is not None:
+        log_cosh *= observed
+    total = float(log_cosh.sum(dtype=np.float64))
+    weights = np.subtract(1.0, decay, out=log_cosh)
+    decay += 1.0
+    decay *= np.multiply(c, 2.0, out=c)
+    weights /= decay
     if observed is not None:
         weights *= observed
-        log_cosh *= observed
-    return weights, float(log_cosh.sum(dtype=np.float64))
+    return weights, total
 
 
 def _second_moment(mean, covariance):

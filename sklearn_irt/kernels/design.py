@@ -52,13 +52,13 @@ def unknown_after(
     True
     """
     n_dims = discrimination.shape[1]
-    rest = np.ones(len(weights), dtype=bool)
-    rest[asked] = False
+    weights = weights.copy()
+    weights[asked] = 0.0  # of the rest of the score
     outer = pack(discrimination[asked, :, None] * discrimination[asked, None, :])
     precision = unpack(spread[:, asked] @ outer, n_dims) + np.eye(n_dims)
-    gradient = (spread[:, rest] * weights[rest]) @ discrimination[rest]
+    gradient = spread @ (weights[:, None] * discrimination)
     explained = np.linalg.solve(precision, gradient[:, :, None])[:, :, 0]
-    variance = (gradient * explained).sum(axis=1) + spread[:, rest] @ weights[rest] ** 2
+    variance = (gradient * explained).sum(axis=1) + spread @ weights**2
     return float(np.sqrt(np.maximum(variance, 0.0)).mean())
 
 
@@ -93,15 +93,23 @@ def information_order(
     known = spread
     if logit_variance is not None:
         known = spread / (1.0 + spread * logit_variance.astype(np.float32))
+        del logit_variance
     n_models, n_dims = gradient.shape
     covariance = np.broadcast_to(np.eye(n_dims, dtype=np.float32), (n_models, n_dims, n_dims))
     covariance = covariance.copy()
     # S alpha_i . alpha_i of every item, kept up to date by rank-one steps.
     own = np.broadcast_to((loadings**2).sum(axis=1), spread.shape).copy()
     along = gradient @ loadings.T  # alpha_i . S g
+    del spread
     while True:
-        gain = known * along**2 / (1.0 + known * own)
-        item = yield gain.mean(axis=0, dtype=np.float64)
+        gain = along**2
+        gain *= known
+        unexplained = known * own
+        unexplained += 1.0
+        gain /= unexplained
+        gain = gain.mean(axis=0, dtype=np.float64)
+        del unexplained
+        item = yield gain
         direction = covariance @ loadings[item]
         shrink = known[:, item] / (1.0 + known[:, item] * own[:, item])
         across = direction @ loadings.T
@@ -149,7 +157,7 @@ def simulated_order(
     rng = random_state
     n_training = len(relatives.prior)
     if n_training > MAX_TRAINING:
-        order = np.argsort(relatives.probabilities @ weights, kind="stable")
+        order = np.argsort(_scores(relatives.probabilities, weights), kind="stable")
         chosen = np.sort(order[np.linspace(0, n_training - 1, MAX_TRAINING).round().astype(int)])
         prior = relatives.prior[chosen]
         relatives = Relatives(
@@ -165,7 +173,8 @@ def simulated_order(
         rows = chance[e * n_training : (e + 1) * n_training]
         np.multiply(relatives.responses, 1.0 - distance, out=rows, casting="same_kind")
         rows += distance * relatives.probabilities
-    chance[-N_ABILITIES:] = expit(abilities @ discrimination.T - difficulty)
+    for own in np.array_split(np.arange(-N_ABILITIES, 0), 10):
+        chance[own] = expit(abilities[own] @ discrimination.T - difficulty)
     np.clip(chance, CLIP, 1.0 - CLIP, out=chance)
     score = chance @ weights.astype(np.float32)
     score -= score.mean()
@@ -228,15 +237,20 @@ def simulated_order(
         posterior /= posterior.sum(axis=1, keepdims=True)
 
 
+def _scores(probabilities, weights):
+    """``probabilities @ weights`` in double precision, without a copy of the probabilities."""
+    return np.einsum("li,i->l", probabilities, weights)
+
+
 def _nearest(relatives, weights, discrimination, difficulty, theta, kin, parent, n_nearest=10):
     """Training models whose expected score is nearest to that of each simulated model."""
-    expected = relatives.probabilities @ weights
+    expected = _scores(relatives.probabilities, weights)
     if not len(expected):
         return np.zeros((len(theta), 1), dtype=int)
     own = np.concatenate(
         [
             expit(some @ discrimination.T - difficulty) @ weights
-            for some in np.array_split(theta, 12)
+            for some in np.array_split(theta, 100)
         ]
     )
     target = np.where(kin, expected[parent], own)

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import expit
 
 # Elements of the (rows x items) workspace that one block of rows may take.
-BLOCK_ELEMENTS = 4_000_000
+BLOCK_ELEMENTS = 1_000_000
 MAX_STEP = 2.0
 
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, logsumexp
 
-from sklearn_irt.kernels.logistic import BLOCK_ELEMENTS
-
+# Elements of the (models x relatives x distances) workspace of one block of models.
+BLOCK_ELEMENTS = 4_000_000
 # Distances of a relative: the share of its answers that are not copied but drawn anew.
 DISTANCES = np.array([0.3, 0.6, 1.0])
 # No answer is certain, however close the relative.

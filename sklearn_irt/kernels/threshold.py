@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from sklearn_irt.kernels.logistic import row_blocks
+
 
 def response_threshold(responses: np.ndarray) -> float:
     """Threshold at which as many responses count as right as their sum says.
@@ -35,6 +37,14 @@ def response_threshold(responses: np.ndarray) -> float:
     at_least = np.cumsum(counts[::-1])  # of the highest value, the two highest, ...
     closest = np.argmin(np.abs(at_least - observed.sum(dtype=float)))
     return float(values[::-1][closest])
+
+
+def is_right_or_wrong(responses: np.ndarray) -> bool:
+    """Whether every response is 0, 1 or missing."""
+    return all(
+        bool(((part == 0.0) | (part == 1.0) | np.isnan(part)).all())
+        for part in (responses[rows] for rows in row_blocks(*responses.shape))
+    )
 
 
 def right_or_wrong(responses: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
