@@ -1,25 +1,24 @@
-"""Loading a benchmark of the released structure, and one model's estimate, beside the peer."""
+"""Loading a benchmark of the released structure, and one model's estimate."""
 
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
 
-from asv_benchmarks.peers import published_evaluate
+from asv_benchmarks._data import sized
 from benchmarks_registry import load_benchmark, save_benchmark
 from benchmarks_registry._release import convert
 
-N_SUBJECTS, N_ITEMS, N_DIMS = 57, 14_042, 10
+N_SUBJECTS, N_ITEMS, N_DIMS, N_ANCHORS = sized((57, 14_042, 10, 100), (3, 200, 2, 20))
 
 
-def _released_mmlu() -> dict:
+def released_mmlu() -> dict:
     """A file of the released structure at the real size of MMLU, with simulated parameters."""
     rng = np.random.default_rng(0)
     subjects = np.array_split(np.arange(N_ITEMS), N_SUBJECTS)
     bench = {
-        "seen_examples": np.sort(rng.choice(N_ITEMS, 100, replace=False)).tolist(),
-        "examples_weights": {"mmlu": rng.dirichlet(np.ones(100))},
+        "seen_examples": np.sort(rng.choice(N_ITEMS, N_ANCHORS, replace=False)).tolist(),
+        "examples_weights": {"mmlu": rng.dirichlet(np.ones(N_ANCHORS))},
         "irt_parameters": {
             "A": rng.normal(0.4, 0.5, size=(1, N_DIMS, N_ITEMS)),
             "B": rng.normal(0, 0.1, size=(1, 1, N_ITEMS)),
@@ -37,12 +36,12 @@ class TinyMMLU:
     """One model's score on 14,042 items from 100 answers."""
 
     def setup(self):
-        self.release = _released_mmlu()
+        self.release = released_mmlu()
         tiny = convert(self.release, "tinyMMLU")
         self.folder = tempfile.TemporaryDirectory()
         self.path = save_benchmark(tiny, Path(self.folder.name) / "mmlu.npz", name="mmlu")
         self.tiny = load_benchmark(self.path)
-        self.answers = np.random.default_rng(1).integers(0, 2, 100).astype(float)
+        self.answers = np.random.default_rng(1).integers(0, 2, N_ANCHORS).astype(float)
 
     def teardown(self):
         self.folder.cleanup()
@@ -52,16 +51,3 @@ class TinyMMLU:
 
     def time_estimate(self):
         self.tiny.estimate(self.answers)
-
-    def track_published_over_estimate(self):
-        """How many times longer the published steps take, the median of pairs in this run."""
-        ratios = []
-        for _ in range(7):
-            start = time.perf_counter()
-            published_evaluate(self.answers, self.release["mmlu"])
-            middle = time.perf_counter()
-            self.tiny.estimate(self.answers)
-            ratios.append((middle - start) / (time.perf_counter() - middle))
-        return float(np.median(ratios))
-
-    track_published_over_estimate.unit = "ratio"

@@ -1,0 +1,124 @@
+"""The comparisons with peers once, as one table: the one of docs/speed.rst.
+
+    python -m asv_benchmarks.ratios                # all, within twelve minutes on two cores
+    python -m asv_benchmarks.ratios --quick        # without those that take minutes
+    python -m asv_benchmarks.ratios --grid         # a grid search at MMLU's size instead, seconds
+
+Run it from the checkout's folder, on a machine that does nothing else.
+"""
+
+import argparse
+import json
+import os
+import platform
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import make_pipeline
+
+from asv_benchmarks._data import simulated, sized
+from asv_benchmarks.comparisons import COMPARISONS, SLOW, Comparison, measure, seconds
+from sklearn_irt import AnchorSelector, GPIRTEstimator
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "speed.rst"
+FIGURES = ("size", "ours, s", "peer, s", "ratio", "lowest to highest", "held out: ours", "peer")
+
+
+def number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def row(found: Comparison | str) -> tuple[str, ...]:
+    """The cells of a comparison, or of the reason that there is none."""
+    if not isinstance(found, Comparison):
+        return (found, *[""] * (len(FIGURES) - 1))
+    ratios = found.ratios
+    likelihoods = [found.likelihood_ours, found.likelihood_peer]
+    return (
+        found.size,
+        number(np.median(found.ours)),
+        number(np.median(found.peer)),
+        number(found.ratio),
+        f"{number(ratios.min())} to {number(ratios.max())}" if len(ratios) > 1 else "once",
+        *["" if value is None else f"{value:.4f}" for value in likelihoods],
+    )
+
+
+def table(results: dict[str, Comparison | str]) -> pd.DataFrame:
+    """A row a comparison, of text."""
+    rows = {name: row(found) for name, found in results.items()}
+    return pd.DataFrame.from_dict(rows, "index", columns=FIGURES).rename_axis("ours / peer")
+
+
+def as_json(results: dict[str, Comparison | str]) -> str:
+    """All repeats, and the reasons of what was skipped."""
+    plain = {
+        name: found._asdict() | {"ratio": found.ratio} if isinstance(found, Comparison) else found
+        for name, found in results.items()
+    }
+    return json.dumps(plain, indent=2)
+
+
+def grid_seconds(n_jobs: int) -> float:
+    """A grid search over k and dimensions, five folds, on a simulated matrix; fits are cached."""
+    responses = simulated(*sized((395, 14_042), (20, 60)), 5)
+    with tempfile.TemporaryDirectory() as folder:
+        pipe = make_pipeline(
+            AnchorSelector(memory=folder, random_state=0), GPIRTEstimator(random_state=0)
+        )
+        grid = {
+            "anchorselector__k": sized([30, 60, 100], [5]),
+            "anchorselector__n_dims": sized([2, 5, 10, 15], [1]),
+        }
+        search = GridSearchCV(
+            pipe,
+            grid,
+            scoring="neg_mean_absolute_error",
+            cv=KFold(sized(5, 2)),
+            n_jobs=n_jobs,
+            refit=False,
+            error_score="raise",
+        )
+        return seconds(lambda: search.fit(responses, responses.mean(axis=1)))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """See the module's text."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="leave out what takes minutes")
+    parser.add_argument("--json", type=Path, help="write every repeat to this file")
+    parser.add_argument("--page", type=Path, default=PAGE, help="where the table goes")
+    parser.add_argument("--grid", action="store_true", help="the grid search, and nothing else")
+    parser.add_argument("--jobs", type=int, default=2, help="of the grid search")
+    given = parser.parse_args(arguments)
+    if given.grid:
+        print(f"{grid_seconds(given.jobs):.0f} s, n_jobs={given.jobs}")
+        return 0
+    # asv imports this module too, from where it does not see the folder `experiments`.
+    from experiments.tables import replace_tables, rst_table
+
+    results = {}
+    for name in COMPARISONS:
+        if given.quick and name in SLOW:
+            continue
+        results[name] = measure(name)
+        print(name, *row(results[name]), sep=" | ", file=sys.stderr, flush=True)
+    text = rst_table(table(results))
+    command = f"python -m asv_benchmarks.ratios{' --quick' if given.quick else ''}"
+    kind = "**Quick run**, without the longest" if given.quick else "Full run"
+    machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    replace_tables(given.page, "ratios", f"{kind}: ``{command}`` ({machine})\n\n{text}")
+    if given.json:
+        given.json.write_text(as_json(results) + "\n", encoding="utf-8")
+    print(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
