@@ -93,13 +93,20 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--quick", action="store_true", help="leave out what takes minutes")
     parser.add_argument("--json", type=Path, help="write every repeat to this file")
-    parser.add_argument("--page", type=Path, default=PAGE, help="where the table goes")
+    parser.add_argument(
+        "--page", type=Path, help="where the table goes; of a full run, docs/speed.rst"
+    )
     parser.add_argument("--grid", action="store_true", help="the grid search, and nothing else")
     parser.add_argument("--jobs", type=int, default=2, help="of the grid search")
     given = parser.parse_args(arguments)
     if given.grid:
         print(f"{grid_seconds(given.jobs):.0f} s, n_jobs={given.jobs}")
         return 0
+    page = given.page or (None if given.quick else PAGE)
+    if page is not None and not page.is_file():
+        parser.error(f"--page {page}: there is no such file")
+    if given.json and not given.json.parent.is_dir():
+        parser.error(f"--json {given.json}: there is no such folder")
     # asv imports this module too, from where it does not see the folder `experiments`.
     from experiments.tables import replace_tables, rst_table
 
@@ -110,13 +117,15 @@ def main(arguments: list[str] | None = None) -> int:
         results[name] = measure(name)
         print(name, *row(results[name]), sep=" | ", file=sys.stderr, flush=True)
     text = rst_table(table(results))
+    print(text)
+    if given.json:
+        given.json.write_text(as_json(results) + "\n", encoding="utf-8")
+    if page is None:
+        return 0
     command = f"python -m asv_benchmarks.ratios{' --quick' if given.quick else ''}"
     kind = "**Quick run**, without the longest" if given.quick else "Full run"
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
-    replace_tables(given.page, "ratios", f"{kind}: ``{command}`` ({machine})\n\n{text}")
-    if given.json:
-        given.json.write_text(as_json(results) + "\n", encoding="utf-8")
-    print(text)
+    replace_tables(page, "ratios", f"{kind}: ``{command}`` ({machine})\n\n{text}")
     return 0
 
 

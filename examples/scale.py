@@ -102,6 +102,11 @@ def main() -> None:
     parser.add_argument("--only", action="store_true", help="not the halves")
     parser.add_argument("--file", type=pathlib.Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    for name, least in (("models", 4), ("items", 2), ("dims", 1), ("rounds", 2), ("new", 1)):
+        if getattr(options, name) < least:
+            parser.error(f"--{name} must be at least {least}")
+    if options.pipeline and options.items < 200:
+        parser.error("--pipeline takes 100 anchors, so --items must be at least 200")
     if options.file is not None:
         measure(options.file, options)
         return

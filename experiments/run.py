@@ -245,13 +245,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(EXPERIMENTS)}")
+    parser.add_argument(
+        "names", nargs="*", metavar="name", help=f"of {', '.join(EXPERIMENTS)}, all"
+    )
     parser.add_argument("--quick", action="store_true", help="a small part of each")
     parser.add_argument("--jobs", type=int, default=2, help="splits measured at a time")
     parser.add_argument("--output", type=Path, default=HERE / "results")
     parser.add_argument("--page", type=Path, default=HERE.parent / "docs" / "results.rst")
     given = parser.parse_args(arguments)
-    names = list(EXPERIMENTS) if given.names in ([], ["all"]) else given.names
+    names = list(EXPERIMENTS) if not given.names or "all" in given.names else given.names
     for name in names:
         if name not in EXPERIMENTS:
             parser.error(f"unknown experiment {name!r}; known are {', '.join(EXPERIMENTS)}, all")

@@ -131,7 +131,8 @@ class AdaptiveSession:
         Index answers (1, 2, ...), columns item, score, estimate, std_error; in the unit of the
         responses, of the scenario or the mean of all. From the running posterior, which takes a
         few Newton steps where `estimate` iterates to the end: they differ by less than a
-        thousandth or so.
+        thousandth or so; by some thousandths where the source knows the training models' answers
+        on its anchors only, and so what they gave to the other items only on average.
         """
         rows = [(self._name(position), *figures) for position, *figures in self._trace]
         index = pd.RangeIndex(1, len(rows) + 1, name="answers")
@@ -506,7 +507,7 @@ def _pairs(items: Any, scores: Any) -> tuple[list, list]:
         if scores is not None:
             raise ValueError("scores must be left out where items is a mapping or Series of them")
         return list(items.keys()), list(items.values() if isinstance(items, Mapping) else items)
-    items = [items] if isinstance(items, (str, Integral)) else list(items)
+    items = [items] if isinstance(items, str) or np.ndim(items) == 0 else list(items)
     if np.ndim(scores) == 0 and len(items) == 1 and scores is not None:
         scores = [scores]
     if scores is None or np.ndim(scores) == 0:

@@ -509,3 +509,12 @@ def test_columns_of_a_simulation_are_matched_by_name(one):
     b = simulate_adaptive(one.estimator, one.new.iloc[:, ::-1], 5)
     np.testing.assert_array_equal(a.items, b.items)
     np.testing.assert_array_equal(a.score, b.score)
+
+
+@pytest.mark.parametrize("item", [3.5, np.array(3.5), -1.0])
+def test_a_number_that_is_no_item_is_named(item):
+    data = make_responses(n_models=20, n_items=25, n_dims=1, random_state=0)
+    session = AdaptiveSession(GPIRTEstimator(random_state=0).fit(data.responses.to_numpy()))
+    with pytest.raises(ValueError, match="there is no item"):
+        session.tell(item, 1)
+    assert session.n_asked == 0

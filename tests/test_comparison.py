@@ -88,3 +88,15 @@ def test_differences_of_alike_models_are_known_better_than_of_independent_ones()
     truth = new_a.mean(axis=1) - new_b.mean(axis=1)
     covered = (table["low"] <= truth) & (truth <= table["high"])
     assert covered.mean() > 0.8
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("estimate", ["gpirt", "pirt", "naive"])
+def test_training_models_without_any_spread_give_numbers(estimate):
+    """They err by nothing, which says nothing of new models."""
+    fitted = GPIRTEstimator(estimate, random_state=0).fit(np.zeros((20, 25)))
+    answers = np.full((2, 25), np.nan)
+    answers[0, :8], answers[1, :8] = 1.0, 0.0
+    table = fitted.compare(answers[:1], answers[1:])
+    assert np.isfinite(table).all().all() and (table["std_error"] > 0).all()
+    assert (fitted.calibration_ > 0.4).all()

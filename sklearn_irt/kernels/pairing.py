@@ -5,6 +5,8 @@ import numpy as np
 # The calibrated quantile of the errors, and how many models the prior "as computed" counts for.
 LEVEL, PRIOR_MODELS = 0.9, 5.0
 NORMAL_QUANTILE = 1.6448536269514722
+# Models that all have the same score err by nothing, which says little about others.
+LEAST_FACTOR = 0.5
 # Fewer models say too little about pairs.
 MIN_PAIRED = 10
 
@@ -32,7 +34,7 @@ def coverage_factor(error: np.ndarray, std: np.ndarray, chosen: bool = False) ->
     weight = len(z) / (len(z) + PRIOR_MODELS)
     if chosen and factor < 1.0:  # about half of what seems too wide is due to the choice
         weight *= 0.5
-    return float(np.exp(weight * np.log(np.clip(factor, 0.2, 20.0))))
+    return float(np.exp(weight * np.log(np.clip(factor, LEAST_FACTOR, 20.0))))
 
 
 def alikeness(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -76,6 +78,8 @@ def learn_pairing(
     if len(first) < MIN_PAIRED:
         return np.array([0.0, 0.0, 1.0])
     z = np.clip(error / std, -3.0, 3.0)
+    if not z.any():
+        return np.array([0.0, 0.0, 1.0])
     product, alike = z[first] * z[second] / np.mean(z**2), alike[first, second]
     slope, intercept = 0.0, 0.0
     if np.ptp(alike) > 1e-9:
