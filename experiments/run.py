@@ -253,10 +253,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--output", type=Path, default=HERE / "results")
     parser.add_argument("--page", type=Path, default=HERE.parent / "docs" / "results.rst")
     given = parser.parse_args(arguments)
-    names = list(EXPERIMENTS) if not given.names or "all" in given.names else given.names
-    for name in names:
-        if name not in EXPERIMENTS:
+    for name in given.names:
+        if name not in (*EXPERIMENTS, "all"):
             parser.error(f"unknown experiment {name!r}; known are {', '.join(EXPERIMENTS)}, all")
+    names = list(EXPERIMENTS) if not given.names or "all" in given.names else given.names
     settings = Settings(given.quick, given.jobs, given.output / "cache")
     settings.memory.mkdir(parents=True, exist_ok=True)
     for name in names:

@@ -90,7 +90,7 @@ def test_differences_of_alike_models_are_known_better_than_of_independent_ones()
     assert covered.mean() > 0.8
 
 
-@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.filterwarnings("error::RuntimeWarning", "ignore:the lower bound still rose")
 @pytest.mark.parametrize("estimate", ["gpirt", "pirt", "naive"])
 def test_training_models_without_any_spread_give_numbers(estimate):
     """They err by nothing, which says nothing of new models."""
