@@ -507,7 +507,8 @@ def _pairs(items: Any, scores: Any) -> tuple[list, list]:
         if scores is not None:
             raise ValueError("scores must be left out where items is a mapping or Series of them")
         return list(items.keys()), list(items.values() if isinstance(items, Mapping) else items)
-    items = [items] if isinstance(items, str) or np.ndim(items) == 0 else list(items)
+    one = isinstance(items, (str, Real)) or (isinstance(items, np.ndarray) and items.ndim == 0)
+    items = [items] if one else list(items)
     if np.ndim(scores) == 0 and len(items) == 1 and scores is not None:
         scores = [scores]
     if scores is None or np.ndim(scores) == 0:

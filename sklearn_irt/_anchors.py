@@ -40,6 +40,7 @@ from sklearn_irt.kernels.design import (
 from sklearn_irt.kernels.logistic import response_probabilities
 from sklearn_irt.kernels.mixing import CLUSTER_GAIN
 from sklearn_irt.kernels.relatives import Relatives, shared_prior, twins
+from sklearn_irt.kernels.scores import weighted_sums
 from sklearn_irt.kernels.threshold import is_right_or_wrong
 
 # Abilities that the choice of anchors is averaged over.
@@ -399,7 +400,7 @@ class AnchorSelector(SelectorMixin, BaseEstimator):
                 f"costs {costs[eligible].min():g}"
             )
         start = stratified_weights(weights, strata, positions)
-        scores = np.einsum("li,i->l", known, weights)  # in double precision, without a copy
+        scores = weighted_sums(known, weights)
         return Anchors(positions, calibrated_weights(known[:, positions], scores, start))
 
     def _own_model(self, members: np.ndarray, s: int) -> tuple:

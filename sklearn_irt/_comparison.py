@@ -21,7 +21,7 @@ def in_pairs(answers: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [np.broadcast_to(a, (n_pairs, a.shape[1])) for a in answers]
 
 
-def alikeness(
+def pair_alikeness(
     benchmark: Benchmark,
     answers: Sequence[np.ndarray],
     modelled: Sequence[np.ndarray],

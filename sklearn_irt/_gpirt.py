@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, check_memory
 
 from sklearn_irt._added_models import read_added
-from sklearn_irt._comparison import alikeness, compare_table, in_pairs, paired_stds
+from sklearn_irt._comparison import compare_table, in_pairs, pair_alikeness, paired_stds
 from sklearn_irt._context import AnchorContext, context_of
 from sklearn_irt._irt import (
     IRTRegressor,
@@ -669,7 +669,7 @@ class GPIRTEstimator(RegressorMixin, BaseEstimator):
         answers = in_pairs(answers)
         found = [self._estimates_at(a, self.anchors_, self.weights_) for a in answers]
         modelled = [self.irt_._modelled(a, self.anchors_) for a in answers]
-        alike = alikeness(self._kernel_benchmark(), answers, modelled, self.anchors_)
+        alike = pair_alikeness(self._kernel_benchmark(), answers, modelled, self.anchors_)
         pairing = by_kind(
             self.pairing_, self.estimate, self.mixing, related=self._relative_share() > 0
         )

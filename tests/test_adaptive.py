@@ -518,3 +518,12 @@ def test_a_number_that_is_no_item_is_named(item):
     with pytest.raises(ValueError, match="there is no item"):
         session.tell(item, 1)
     assert session.n_asked == 0
+
+
+def test_items_may_come_from_any_iterable():
+    data = make_responses(n_models=20, n_items=25, n_dims=1, random_state=0)
+    session = AdaptiveSession(GPIRTEstimator(random_state=0).fit(data.responses.to_numpy()))
+    told = {3: 1.0, 7: 0.0}
+    session.tell(told.keys(), list(told.values()))
+    session.tell((item for item in (1, 2)), [1.0, 0.0])
+    assert session.history == [(3, 1.0), (7, 0.0), (1, 1.0), (2, 0.0)]

@@ -7,6 +7,8 @@ from scipy.special import expit
 
 from sklearn_irt.kernels.logistic import pack, unpack
 from sklearn_irt.kernels.relatives import CLIP, DISTANCES, Relatives
+from sklearn_irt.kernels.scores import weighted_sums
+from sklearn_irt.kernels.threshold import is_right_or_wrong
 
 # Of the simulated design: new models, abilities that stand for "no relative", training models, and
 # items looked at in each step. More of any changes the anchors' error by less than its noise.
@@ -157,7 +159,7 @@ def simulated_order(
     rng = random_state
     n_training = len(relatives.prior)
     if n_training > MAX_TRAINING:
-        order = np.argsort(_scores(relatives.probabilities, weights), kind="stable")
+        order = np.argsort(weighted_sums(relatives.probabilities, weights), kind="stable")
         chosen = np.sort(order[np.linspace(0, n_training - 1, MAX_TRAINING).round().astype(int)])
         prior = relatives.prior[chosen]
         relatives = Relatives(
@@ -167,7 +169,7 @@ def simulated_order(
     n_items, n_dims = discrimination.shape
     abilities = rng.normal(size=(N_ABILITIES, n_dims))
     if fractional is None:
-        fractional = not np.isin(relatives.responses, (0.0, 1.0)).all()
+        fractional = not is_right_or_wrong(relatives.responses)
     chance = np.empty((n_training * len(DISTANCES) + N_ABILITIES, n_items), dtype=np.float32)
     for e, distance in enumerate(DISTANCES):
         rows = chance[e * n_training : (e + 1) * n_training]
@@ -237,14 +239,9 @@ def simulated_order(
         posterior /= posterior.sum(axis=1, keepdims=True)
 
 
-def _scores(probabilities, weights):
-    """``probabilities @ weights`` in double precision, without a copy of the probabilities."""
-    return np.einsum("li,i->l", probabilities, weights)
-
-
 def _nearest(relatives, weights, discrimination, difficulty, theta, kin, parent, n_nearest=10):
     """Training models whose expected score is nearest to that of each simulated model."""
-    expected = _scores(relatives.probabilities, weights)
+    expected = weighted_sums(relatives.probabilities, weights)
     if not len(expected):
         return np.zeros((len(theta), 1), dtype=int)
     own = np.concatenate(

@@ -47,6 +47,21 @@ class ScenarioScores(NamedTuple):
     anchor_weight: np.ndarray
 
 
+def weighted_sums(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """``values @ weights`` in double precision, without a copy of values in single.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_models, n_items)
+    weights : ndarray of shape (n_items,)
+
+    Returns
+    -------
+    ndarray of shape (n_models,)
+    """
+    return np.einsum("li,i->l", values, weights)
+
+
 def scenario_scores(
     responses: np.ndarray,
     positions: np.ndarray,
