@@ -1,6 +1,6 @@
 """The comparisons with peers once, as one table: the one of docs/speed.rst.
 
-    python -m asv_benchmarks.ratios                # all, twenty minutes on two busy cores
+    python -m asv_benchmarks.ratios                # all, ten minutes
     python -m asv_benchmarks.ratios --quick        # without those that take minutes
     python -m asv_benchmarks.ratios --grid         # a grid search at MMLU's size instead, seconds
 
