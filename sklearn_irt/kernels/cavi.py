@@ -16,6 +16,8 @@ BLOCK_CELLS = 500_000
 # Wishart with the inverse scale WISHART_SCALE * I and d + 3 degrees of freedom.
 MEAN_VARIANCE = 100.0
 WISHART_SCALE = 2.0
+# Numbers between 1 and 2 whose product is taken before its logarithm: 2 ** 100 is a float32.
+FACTORS = 100
 # Relative change at which the updates of the items' prior stop.
 SETTLED = 1e-9
 
@@ -189,21 +191,27 @@ def _kappa(block, dtype):
 
 
 def _polya_gamma(squared, observed):
-    """E[omega] = tanh(c/2) / (2c) and the sum of log(2 cosh(c/2)), from c squared, in place."""
+    """E[omega] = tanh(c/2) / (2c) and the sum of log(2 cosh(c/2)), from c squared, in place.
+
+    The logarithm is c/2 + log 2 - log(1 + tanh(c/2)), the last of products of many factors.
+    """
     c = np.sqrt(np.maximum(squared, 1e-8, out=squared), out=squared)
-    decay = np.negative(c)
-    np.exp(decay, out=decay)
-    log_cosh = 0.5 * c
-    log_cosh += np.log1p(decay)
+    slope = 0.5 * c
+    np.tanh(slope, out=slope)
+    count = slope.size
     if observed is not None:
-        log_cosh *= observed
-    total = float(log_cosh.sum(dtype=np.float64))
-    weights = np.subtract(1.0, decay, out=log_cosh)
-    decay += 1.0
-    decay *= np.multiply(c, 2.0, out=c)
-    weights /= decay
+        slope *= observed
+        count = int(observed.sum())
+    factors = slope + slope.dtype.type(1)
+    logs = sum(
+        np.log(np.multiply.reduce(factors[rows : rows + FACTORS])).sum(dtype=np.float64)
+        for rows in range(0, len(factors), FACTORS)
+    )
+    c *= 2.0
+    weights = np.divide(slope, c, out=slope)
     if observed is not None:
-        weights *= observed
+        c *= observed
+    total = float(0.25 * c.sum(dtype=np.float64) + count * np.log(2.0) - logs)
     return weights, total
 
 
@@ -350,7 +358,8 @@ def _standardise(mean, covariance, ability, ability_cov, members, hyper):
 
     The logits stay as they are, so this moves along a direction in which coordinate ascent is
     slow (parameter expansion). Weak dimensions can lose by it: then nothing is changed. Returns
-    the four arrays, the items' prior, and the part of the bound without the responses.
+    the four arrays, the items' covariances in place, their prior, and the part of the bound
+    without the responses.
     """
     n_models, n_dims = ability.shape
     items, abilities = _moments(mean, covariance, members), _moments(ability, ability_cov)
@@ -372,12 +381,19 @@ def _standardise(mean, covariance, ability, ability_cov, members, hyper):
         return mean, covariance, ability, ability_cov, hyper, bound
     return (
         mean @ change.T,
-        change @ covariance @ change.T,
+        _turned(covariance, change),
         (ability - shift) @ inverse.T,
         inverse @ ability_cov @ inverse.T,
         moved_hyper,
         moved_bound,
     )
+
+
+def _turned(covariance, change):
+    """``change @ covariance @ change.T`` for every item, in place: they are many."""
+    for block in column_blocks(change.size, len(covariance)):
+        covariance[block] = change @ covariance[block] @ change.T
+    return covariance
 
 
 def _make_fit(
@@ -390,7 +406,7 @@ def _make_fit(
     return CaviFit(
         discrimination=(mean[:, :-1] @ rotation).astype(dtype),
         difficulty=mean[:, -1].astype(dtype),
-        item_covariance=(wide.T @ covariance @ wide).astype(dtype),
+        item_covariance=_turned(covariance, wide.T).astype(dtype, copy=False),
         ability=(ability @ rotation).astype(dtype),
         ability_covariance=(rotation.T @ ability_cov @ rotation).astype(dtype),
         item_mean=hyper.mean @ wide,

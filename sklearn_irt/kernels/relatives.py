@@ -174,13 +174,22 @@ def kinship(
     -------
     Kinship
     """
-    with np.errstate(divide="ignore"):
-        log_prior = np.log(share * prior / len(DISTANCES))
-    weights = log_likelihood + log_prior[:, None]
+    weights = _weighted(log_likelihood, share * prior)
     none = none + np.log1p(-share)
-    flat = weights.reshape(len(weights), -1)
-    total = np.logaddexp(logsumexp(flat, axis=1), none) if flat.shape[1] else none
+    total = np.logaddexp(_related(weights), none)
     return Kinship(np.exp(weights - total[:, None, None]), np.exp(none - total))
+
+
+def _weighted(log_likelihood, prior):
+    """Log-likelihoods with the log of the relatives' prior, the same for all distances."""
+    with np.errstate(divide="ignore"):
+        return log_likelihood + np.log(prior / len(DISTANCES))[:, None]
+
+
+def _related(weights):
+    """Log-evidence that a model is a copy of some relative, (n_models,)."""
+    flat = weights.reshape(len(weights), weights.shape[1] * weights.shape[2])
+    return logsumexp(flat, axis=1) if flat.shape[1] else np.full(len(flat), -np.inf)
 
 
 def learn_share(log_likelihood: np.ndarray, none: np.ndarray, prior: np.ndarray) -> float:
@@ -199,9 +208,10 @@ def learn_share(log_likelihood: np.ndarray, none: np.ndarray, prior: np.ndarray)
     -------
     float
     """
+    evidence = _related(_weighted(log_likelihood, prior)) - none
     share = 0.5
     for _ in range(100):
-        found = 1.0 - kinship(log_likelihood, none, prior, share).none
+        found = expit(evidence + np.log(share) - np.log1p(-share))
         before, share = share, (found.sum() + 1.0) / (len(found) + 2.0)
         if abs(share - before) < 1e-4:
             break
