@@ -366,7 +366,9 @@ class AnchorSelector(SelectorMixin, BaseEstimator):
         binary = is_right_or_wrong(responses)
         known = responses.astype(np.float32)
         np.copyto(known, chance, where=np.isnan(known))
-        covariance = self.irt_.item_covariance_[members]
+        covariance = self.irt_.item_covariance_
+        if len(members) < len(covariance):
+            covariance = covariance[members]  # a copy
         if self.method == "design":
             group = twins(responses, (known @ weights.astype(np.float32))[:, None].astype(float))
             relatives = Relatives(known, chance, shared_prior(group))

@@ -170,15 +170,16 @@ def simulated_order(
     abilities = rng.normal(size=(N_ABILITIES, n_dims))
     if fractional is None:
         fractional = not is_right_or_wrong(relatives.responses)
-    chance = np.empty((n_training * len(DISTANCES) + N_ABILITIES, n_items), dtype=np.float32)
-    for e, distance in enumerate(DISTANCES):
-        rows = chance[e * n_training : (e + 1) * n_training]
-        np.multiply(relatives.responses, 1.0 - distance, out=rows, casting="same_kind")
-        rows += distance * relatives.probabilities
-    for own in np.array_split(np.arange(-N_ABILITIES, 0), 10):
-        chance[own] = expit(abilities[own] @ discrimination.T - difficulty)
-    np.clip(chance, CLIP, 1.0 - CLIP, out=chance)
-    score = chance @ weights.astype(np.float32)
+    rest = np.empty((N_ABILITIES, n_items), dtype=np.float32)
+    for own in np.array_split(np.arange(N_ABILITIES), 10):
+        rest[own] = expit(abilities[own] @ discrimination.T - difficulty)
+    np.clip(rest, CLIP, 1.0 - CLIP, out=rest)
+
+    by_distance = np.empty((len(DISTANCES), n_training), dtype=np.float32)
+    for own in np.array_split(np.arange(n_training), 10):
+        copies = _copies(relatives.responses[own], relatives.probabilities[own])
+        by_distance[:, own] = copies @ weights.astype(np.float32)
+    score = np.concatenate([by_distance.ravel(), rest @ weights.astype(np.float32)])
     score -= score.mean()
     prior = np.concatenate(
         [
@@ -213,12 +214,17 @@ def simulated_order(
             given = rng.random_sample(N_SIMULATED) < given
         return np.where(copied, given, drawn)
 
+    def chances(items: np.ndarray) -> np.ndarray:
+        """Of copies at each distance, then of models without a relative; too large to be kept."""
+        copies = _copies(relatives.responses[:, items], relatives.probabilities[:, items])
+        return np.concatenate([copies.reshape(-1, len(items)), rest[:, items]])
+
     open_items = np.array(candidates, dtype=bool)
     while True:
         looked = np.flatnonzero(open_items)
         if len(looked) > MAX_CANDIDATES:
             looked = np.sort(rng.choice(looked, MAX_CANDIDATES, replace=False))
-        part = chance[:, looked]
+        part = chances(looked)
         right = posterior @ part
         sum_right = (posterior * score) @ part
         mean = posterior @ score
@@ -231,12 +237,21 @@ def simulated_order(
         item = yield gain
         open_items[item] = False
         given = answers(item).astype(np.float32)[:, None]
-        column = chance[:, item]
+        column = chances(np.array([item]))[:, 0]
         if fractional:
             posterior *= np.exp(given * np.log(column) + (1.0 - given) * np.log1p(-column))
         else:
             posterior *= np.where(given > 0.5, column, 1.0 - column)
         posterior /= posterior.sum(axis=1, keepdims=True)
+
+
+def _copies(responses, probabilities):
+    """Chances of copies of the training models, (n_distances, n_training, n_items), float32."""
+    out = np.empty((len(DISTANCES), *responses.shape), dtype=np.float32)
+    for chance, distance in zip(out, DISTANCES, strict=True):
+        np.multiply(responses, 1.0 - distance, out=chance, casting="same_kind")
+        chance += distance * probabilities
+    return np.clip(out, CLIP, 1.0 - CLIP, out=out)
 
 
 def _nearest(relatives, weights, discrimination, difficulty, theta, kin, parent, n_nearest=10):
