@@ -2,11 +2,12 @@
 
 import functools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -25,6 +26,7 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
+from sklearn_irt._chunks import stored_chunks
 from sklearn_irt._responses import (
     MappedResponses,
     map_responses,
@@ -294,8 +296,9 @@ class IRTRegressor(
 
         Parameters
         ----------
-        X : array-like of shape (n_models, n_items)
-            Responses, NaN where not asked. A numpy.memmap is not read into memory as a whole.
+        X : array-like of shape (n_models, n_items), or an iterator of such chunks of rows
+            Responses, NaN where not asked. A numpy.memmap is not read into memory as a whole;
+            the chunks of an iterator are stored in a temporary file, which is read like one.
         y : array-like of shape (n_models,), default=None
             Ignored.
 
@@ -303,10 +306,19 @@ class IRTRegressor(
         -------
         IRTRegressor
         """
+        if isinstance(X, Iterator):
+            with stored_chunks(X) as (stored, header):
+                return self._fit_matrix(stored, y, header)
+        return self._fit_matrix(X, y)
+
+    def _fit_matrix(self, X: Any, y: Any, header: pd.DataFrame | None = None) -> "IRTRegressor":
+        """`fit`, given a whole matrix; `header` names its columns where it is a stored one."""
         by_blocks = self.solver == "svi" or self.response_model == "fractional"
         if by_blocks and isinstance(X, np.memmap):
-            values = map_responses(self, X)
+            values = map_responses(self, X, header)
         else:
+            if header is not None:
+                X = pd.DataFrame(np.asarray(X), columns=header.columns)
             values = read_responses(self, X, reset=True)
         check_ignored_target(y, len(values))
         scenarios = read_scenarios(

@@ -118,8 +118,13 @@ def as_numbers(X: Any) -> Any:
     Raises
     ------
     TypeError, ValueError
-        Naming the first cell that is not a number, or an item in two columns.
+        Naming the first cell that is not a number, or an item in two columns; an iterator.
     """
+    if isinstance(X, Iterator):
+        raise TypeError(
+            "X must be a matrix, got an iterator; of all methods, only IRTRegressor.fit takes one "
+            "(of chunks of rows)"
+        )
     if isinstance(X, np.ma.MaskedArray):
         return X.astype(float).filled(np.nan)
     if isinstance(X, pd.DataFrame):
@@ -234,14 +239,18 @@ def is_narrow(X: Any) -> bool:
     return isinstance(X, np.memmap) and X.dtype.kind in "fiub" and X.dtype != np.float64
 
 
-def map_responses(estimator: BaseEstimator, X: np.memmap) -> MappedResponses:
+def map_responses(
+    estimator: BaseEstimator, X: np.memmap, header: pd.DataFrame | None = None
+) -> MappedResponses:
     """Validate a memory-mapped response matrix for `fit`, in blocks of rows.
 
     Parameters
     ----------
     estimator : estimator
-        Gets `n_features_in_`.
+        Gets `n_features_in_`, and `feature_names_in_` of a header.
     X : memmap of shape (n_models, n_items)
+    header : DataFrame of shape (0, n_items)
+        Names of the columns.
 
     Returns
     -------
@@ -259,7 +268,8 @@ def map_responses(estimator: BaseEstimator, X: np.memmap) -> MappedResponses:
             f"X has shape {X.shape}; an item response model needs at least two models (rows) and "
             "one item (column)"
         )
-    validate_data(estimator, X, reset=True, skip_check_array=True)
+    named = X if header is None else header
+    validate_data(estimator, named, reset=True, skip_check_array=True)
     mapped = MappedResponses(X)
     if np.isnan(mapped.extremes[0]):
         raise ValueError("X has no observed response: every cell is NaN")

@@ -522,8 +522,10 @@ def test_a_memory_mapped_matrix_gives_the_fit_of_that_in_memory(pyro, dtype, tmp
     found = stochastic().fit(mapped(tmp_path / "x.npy", array))
     kind = "float64" if dtype == "float64" else "float32"
     expected = stochastic().fit(array.astype(kind))
+    chunked = stochastic().fit(iter(np.array_split(array, 4)))
     for name in FITTED:
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+        np.testing.assert_array_equal(getattr(chunked, name), getattr(expected, name))
     np.testing.assert_array_equal(found.predict(X), expected.predict(X))
 
 
