@@ -3,6 +3,7 @@
     python -m asv_benchmarks.ratios                # all, ten minutes
     python -m asv_benchmarks.ratios --quick        # without those that take minutes
     python -m asv_benchmarks.ratios --grid         # a grid search at MMLU's size instead, seconds
+    python -m asv_benchmarks.ratios --pipeline     # Pipelines at two real sizes instead, seconds
 
 Run it from the checkout's folder, on a machine that does nothing else.
 """
@@ -13,6 +14,7 @@ import os
 import platform
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -86,6 +88,20 @@ def grid_seconds(n_jobs: int) -> float:
         return seconds(lambda: search.fit(responses, responses.mean(axis=1)))
 
 
+def pipelines() -> Iterator[str]:
+    """Seconds from a simulated matrix to a fitted Pipeline of 100 anchors, line by line."""
+    for n_items, n_dims in ((14_042, 5), (28_659, 10)):
+        responses = simulated(*sized((395, n_items), (20, n_items // 200)), 5)
+        for method in ("irt", "design"):
+            selector = AnchorSelector(
+                sized(100, 5), method=method, n_dims=sized(n_dims, 1), random_state=0
+            )
+            pipe = make_pipeline(selector, GPIRTEstimator(random_state=0))
+            taken = seconds(lambda pipe=pipe, X=responses: pipe.fit(X))
+            shape = f"{responses.shape[0]} x {responses.shape[1]:,}, d={selector.n_dims}"
+            yield f"{shape}, {method}: {taken:.1f} s"
+
+
 def main(arguments: list[str] | None = None) -> int:
     """See the module's text."""
     parser = argparse.ArgumentParser(
@@ -97,10 +113,15 @@ def main(arguments: list[str] | None = None) -> int:
         "--page", type=Path, help="where the table goes; of a full run, docs/speed.rst"
     )
     parser.add_argument("--grid", action="store_true", help="the grid search, and nothing else")
+    parser.add_argument("--pipeline", action="store_true", help="the Pipelines, and nothing else")
     parser.add_argument("--jobs", type=int, default=2, help="of the grid search")
     given = parser.parse_args(arguments)
     if given.grid:
         print(f"{grid_seconds(given.jobs):.0f} s, n_jobs={given.jobs}")
+        return 0
+    if given.pipeline:
+        for line in pipelines():
+            print(line, flush=True)
         return 0
     page = given.page or (None if given.quick else PAGE)
     if page is not None and not page.is_file():

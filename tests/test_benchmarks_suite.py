@@ -92,6 +92,14 @@ def test_grid_prints_its_seconds(suite, capsys):
     assert capsys.readouterr().out.endswith(" s, n_jobs=1\n")
 
 
+def test_pipelines_print_their_seconds(suite, capsys):
+    assert suite["ratios"].main(["--pipeline"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.rpartition(": ")[0] for line in lines] == [
+        f"20 x {n_items}, d=1, {method}" for n_items in (70, 143) for method in ("irt", "design")
+    ]
+
+
 def test_ratio_is_the_median_of_pairs(suite):
     comparison = suite["comparisons"].Comparison("1 x 1", [1.0, 2.0, 1.0], [3.0, 2.0, 9.0])
     assert comparison.ratio == 3.0 and comparison.likelihood_gain != comparison.likelihood_gain
