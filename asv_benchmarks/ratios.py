@@ -2,8 +2,8 @@
 
     python -m asv_benchmarks.ratios                # all, ten minutes
     python -m asv_benchmarks.ratios --quick        # without those that take minutes
-    python -m asv_benchmarks.ratios --grid         # a grid search at MMLU's size instead, seconds
-    python -m asv_benchmarks.ratios --pipeline     # Pipelines at two real sizes instead, seconds
+    python -m asv_benchmarks.ratios --grid         # only seconds: a grid search at MMLU's size
+    python -m asv_benchmarks.ratios --pipeline     # only seconds: Pipelines at two real sizes
 
 Run it from the checkout's folder, on a machine that does nothing else.
 """
@@ -112,8 +112,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--page", type=Path, help="where the table goes; of a full run, docs/speed.rst"
     )
-    parser.add_argument("--grid", action="store_true", help="the grid search, and nothing else")
-    parser.add_argument("--pipeline", action="store_true", help="the Pipelines, and nothing else")
+    parser.add_argument(
+        "--grid", action="store_true", help="print the seconds of a grid search, minutes"
+    )
+    parser.add_argument(
+        "--pipeline", action="store_true", help="print the seconds of fitting Pipelines"
+    )
     parser.add_argument("--jobs", type=int, default=2, help="of the grid search")
     given = parser.parse_args(arguments)
     if given.grid:

@@ -29,6 +29,7 @@ from sklearn.utils.validation import (
 from sklearn_irt._chunks import stored_chunks
 from sklearn_irt._responses import (
     MappedResponses,
+    is_narrow,
     map_responses,
     read_range,
     read_responses,
@@ -307,18 +308,18 @@ class IRTRegressor(
         IRTRegressor
         """
         if isinstance(X, Iterator):
-            with stored_chunks(X) as (stored, header):
-                return self._fit_matrix(stored, y, header)
-        return self._fit_matrix(X, y)
+            with stored_chunks(X) as (cells, named):
+                return self._fit_matrix(named, y, cells)
+        return self._fit_matrix(X, y, X if isinstance(X, np.memmap) else None)
 
-    def _fit_matrix(self, X: Any, y: Any, header: pd.DataFrame | None = None) -> "IRTRegressor":
-        """`fit`, given a whole matrix; `header` names its columns where it is a stored one."""
+    def _fit_matrix(self, X: Any, y: Any, cells: np.memmap | None) -> "IRTRegressor":
+        """`fit`, given a whole matrix and its cells where they lie in a file."""
         by_blocks = self.solver == "svi" or self.response_model == "fractional"
-        if by_blocks and isinstance(X, np.memmap):
-            values = map_responses(self, X, header)
+        if by_blocks and cells is not None:
+            values = map_responses(self, cells, X)
         else:
-            if header is not None:
-                X = pd.DataFrame(np.asarray(X), columns=header.columns)
+            if cells is not None and is_narrow(cells) and isinstance(X, pd.DataFrame):
+                X = X.astype(np.float32)
             values = read_responses(self, X, reset=True)
         check_ignored_target(y, len(values))
         scenarios = read_scenarios(

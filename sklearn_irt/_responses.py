@@ -125,6 +125,11 @@ def as_numbers(X: Any) -> Any:
             "X must be a matrix, got an iterator; of all methods, only IRTRegressor.fit takes one "
             "(of chunks of rows)"
         )
+    if isinstance(X, (list, tuple)) and any(getattr(part, "ndim", 1) == 2 for part in X):
+        raise TypeError(
+            f"X is a {type(X).__name__} of matrices; give numpy.concatenate(X), pandas.concat(X) "
+            "or, to IRTRegressor.fit, iter(X)"
+        )
     if isinstance(X, np.ma.MaskedArray):
         return X.astype(float).filled(np.nan)
     if isinstance(X, pd.DataFrame):
@@ -132,6 +137,11 @@ def as_numbers(X: Any) -> Any:
             raise ValueError(
                 "the columns of X have several levels; name them by item, and give the other "
                 "levels as scenarios=X.columns.get_level_values(0)"
+            )
+        if "Unnamed: 0" in X.columns:
+            raise ValueError(
+                'X has a column "Unnamed: 0", the row names of a file that was read without '
+                "index_col=0"
             )
         numbered = isinstance(X.columns, pd.RangeIndex)
         if not numbered and not any(isinstance(name, str) for name in X.columns):
@@ -239,18 +249,16 @@ def is_narrow(X: Any) -> bool:
     return isinstance(X, np.memmap) and X.dtype.kind in "fiub" and X.dtype != np.float64
 
 
-def map_responses(
-    estimator: BaseEstimator, X: np.memmap, header: pd.DataFrame | None = None
-) -> MappedResponses:
+def map_responses(estimator: BaseEstimator, cells: np.memmap, X: Any) -> MappedResponses:
     """Validate a memory-mapped response matrix for `fit`, in blocks of rows.
 
     Parameters
     ----------
     estimator : estimator
-        Gets `n_features_in_`, and `feature_names_in_` of a header.
-    X : memmap of shape (n_models, n_items)
-    header : DataFrame of shape (0, n_items)
-        Names of the columns.
+        Gets `n_features_in_` and `feature_names_in_`.
+    cells : memmap of shape (n_models, n_items)
+    X : memmap or DataFrame
+        The same, with their names.
 
     Returns
     -------
@@ -261,16 +269,15 @@ def map_responses(
     ValueError, TypeError
         As `read_responses`.
     """
-    if X.dtype.kind not in "fiub":
-        raise TypeError(f"X must hold numbers (NaN for not asked), but its dtype is {X.dtype}")
-    if X.ndim != 2 or len(X) < 2 or X.shape[1] < 1:
+    if cells.dtype.kind not in "fiub":
+        raise TypeError(f"X must hold numbers (NaN for not asked), but its dtype is {cells.dtype}")
+    if cells.ndim != 2 or len(cells) < 2 or cells.shape[1] < 1:
         raise ValueError(
-            f"X has shape {X.shape}; an item response model needs at least two models (rows) and "
-            "one item (column)"
+            f"X has shape {cells.shape}; an item response model needs at least two models (rows) "
+            "and one item (column)"
         )
-    named = X if header is None else header
-    validate_data(estimator, named, reset=True, skip_check_array=True)
-    mapped = MappedResponses(X)
+    validate_data(estimator, X, reset=True, skip_check_array=True)
+    mapped = MappedResponses(cells)
     if np.isnan(mapped.extremes[0]):
         raise ValueError("X has no observed response: every cell is NaN")
     if np.isinf(mapped.extremes).any():

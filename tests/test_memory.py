@@ -1,9 +1,12 @@
 """Responses in a file, and how much memory a fit takes."""
 
+import io
 import subprocess
 import sys
+import tempfile
 import textwrap
 import tracemalloc
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -104,7 +107,7 @@ def test_an_iterator_of_chunks_with_names_holes_and_scenarios(tmp_path, percent)
 
 def test_bad_chunks_are_named(X):
     def refused(error, match, *parts):
-        irt = IRTRegressor(1)
+        irt = IRTRegressor(1, response_range=(0, 1))
         with pytest.raises(error, match=match):
             irt.fit(iter(parts))
         assert not hasattr(irt, "n_features_in_")
@@ -115,11 +118,56 @@ def test_bad_chunks_are_named(X):
     refused(ValueError, "chunk 1 of X has dtype float64, which uint8", X.astype("uint8"), X)
     refused(ValueError, r"chunk 0 of X has shape \(120,\)", *X)
     refused(ValueError, "column 0 of chunk 1 of X is 'q119'", frame, frame.iloc[:, ::-1])
+    refused(ValueError, "column 0 of chunk 2 of X is 'q119'", X, frame, frame.iloc[:, ::-1])
+    text = frame.astype(object).set_axis(range(120), axis=1)
+    text.iloc[3, 4] = "yes"
+    refused(ValueError, r"chunk 1 of X: .*'yes', at .*item 4", X, text)
+    refused(ValueError, "chunk 0 of X: X has the item 'q'", frame.set_axis(["q"] * 120, axis=1))
+    refused(ValueError, "chunk 0 of X: .*inhomogeneous", [[0, 1], [0]])
+    refused(TypeError, "chunk 0 of X: an iterator where a matrix must be", iter([X]))
+    refused(TypeError, "chunk 1 of X must hold numbers .* dtype is object", X, None)
     refused(TypeError, "chunk 1 of X must hold numbers .* dtype is <U1", X, X[:2].astype("U1"))
     refused(ValueError, "at least two models", X[:1])
     refused(ValueError, "shape .* one item", X[:, :0])
     refused(ValueError, "every cell is NaN", X[:1] * np.nan, X[:1] * np.nan)
     refused(ValueError, r"infinite at row 5 \(model\) and column 0", X[:5], X[:5] + np.inf)
+    refused(ValueError, "infinite at model 5 and item 'q0'", frame, frame + np.inf)
+    refused(ValueError, "response 2 at model 0 and item 'q0', outside", frame * 0 + 2, frame)
+
+
+def test_chunks_may_mix_what_pandas_reads(X):
+    """A column of read_csv is bool, int or float as its chunk has holes or not."""
+    frame = pd.DataFrame(X, columns=[f"q{i}" for i in range(X.shape[1])])
+    mixed = frame.iloc[:30].astype({"q0": bool, "q1": int})
+    found = IRTRegressor(1).fit(iter([mixed, X[30:50], frame[50:]]))
+    np.testing.assert_allclose(found.ability_, IRTRegressor(1).fit(frame).ability_, atol=1e-9)
+    assert list(found.feature_names_in_) == list(frame.columns)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame])
+def test_one_chunk_is_in_memory_at_a_time(kind, X):
+    last = []
+
+    def make():
+        for rows in np.array_split(X, 4):
+            assert not last or last.pop()() is None
+            cells = rows.copy()
+            last.append(weakref.ref(cells))
+            yield kind(cells)
+            del cells
+
+    IRTRegressor(1).fit(make())
+    assert last.pop()() is None
+
+
+def test_a_full_disk_is_named(X, monkeypatch):
+    class Full(io.BytesIO):
+        def fileno(self):
+            raise OSError("no space left")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **kwargs: Full())
+    with pytest.raises(OSError, match="chunk 0 of X could not be stored .*no space left.*TMPDIR"):
+        IRTRegressor(1).fit(chunks(X))
 
 
 def test_only_the_fit_of_the_model_takes_an_iterator(X):

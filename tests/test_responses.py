@@ -118,6 +118,10 @@ BAD_FRAME = {
         lambda X: X.rename(columns={"q5": "q4"}),
         "X has the item 'q4' in more than one column",
     ),
+    "index as an item": (
+        lambda X: X.reset_index(drop=True).reset_index(names="Unnamed: 0"),
+        'column "Unnamed: 0", the row names of a file .*index_col=0',
+    ),
     "mixed names": (lambda X: X.rename(columns={"q5": 5}), None),
 }
 
@@ -424,3 +428,11 @@ def test_a_failed_fit_leaves_the_parameters(make, values):
     np.testing.assert_array_equal(
         answer(fitted.fit(values), values), answer(make().fit(values), values)
     )
+
+
+@each
+def test_a_list_of_matrices_is_no_matrix(make, values):
+    with pytest.raises(
+        TypeError, match=r"list of matrices; give numpy.concatenate\(X\).*iter\(X\)"
+    ):
+        make().fit([values[:10], values[10:]])
