@@ -115,6 +115,13 @@ def py_irt_all_epochs(repeats: int = 3) -> Comparison:
     return found._replace(size=f"real {found.size}")
 
 
+def py_irt_large(repeats: int = 1) -> Comparison:
+    """All epochs on a larger matrix: half an hour, so no row of the table."""
+    require("py_irt", "py-irt")
+    responses, n_dims = simulated(*sized((400, 4000, 10), (20, 30, 2))), 10
+    return _compare_fits(responses, n_dims, partial(fit_py_irt, n_dims=10, epochs=EPOCHS), repeats)
+
+
 def py_irt_scaled(repeats: int = 3) -> Comparison:
     """Some epochs are timed, less a run of one, and scaled to all; no likelihood without a fit."""
     require("py_irt", "py-irt")
