@@ -10,6 +10,7 @@ import pandas as pd
 
 from sklearn_irt import GPIRTEstimator
 from sklearn_irt._responses import (
+    ROUNDING,
     as_numbers,
     describe_cell,
     model_names,
@@ -122,15 +123,16 @@ class TinyBenchmark:
         -------
         DataFrame
             Index scenario (one model) or (model, scenario), "(all)" for the whole benchmark;
-            columns answered (how many answers were used), naive, pirt, gpirt, std_error, low,
-            high, unusual (whether the answers are unlike those of any known model, see
-            `GPIRTEstimator.predict_table`; not in files that lack its limits) and relatives.
+            columns answered (how many answers were used), naive (the weighted mean of the anchors'
+            answers), pirt, gpirt, std_error, low, high, unusual (whether the answers are unlike
+            those of any known model, see `GPIRTEstimator.predict_table`; not in files that lack its
+            limits) and relatives.
 
         Raises
         ------
         ValueError
-            Where an id is unknown or twice, or the number of answers is wrong; says what was
-            expected.
+            Where there is no answer, an id is unknown or twice, the number of answers is wrong,
+            or one is outside the response range; says what was expected.
         """
         if metric is not None and self.info.get("metric", metric) != metric:
             warnings.warn(
@@ -139,12 +141,10 @@ class TinyBenchmark:
                 UserWarning,
                 stacklevel=2,
             )
-        if isinstance(answers, (Mapping, pd.Series, pd.DataFrame)):
-            single, given = self._by_id(answers)
+        single, given = self._read(answers)
+        positions = self._asked
+        if isinstance(given, pd.DataFrame):
             positions = np.array([self._position[item] for item in given.columns], dtype=int)
-        else:
-            single, given = self._in_order(answers)
-            positions = self._asked
         order = np.argsort(positions)
         values, positions = self._values(given)[:, order], positions[order]
         models = None if single else model_names(given, len(given))
@@ -164,16 +164,48 @@ class TinyBenchmark:
         -------
         DataFrame
             As `GPIRTEstimator.compare`.
+
+        Raises
+        ------
+        ValueError
+            As `estimate`.
+
+        Warns
+        -----
+        UserWarning
+            Where a model did not answer all anchors; says how many.
         """
         both = [self._on_anchors(answers) for answers in (answers_a, answers_b)]
+        table = self._compare(*both, coverage=coverage)
+        n_anchors = len(self._anchor_ids)
+        partial = []
+        for side, given in zip(("answers_a", "answers_b"), both, strict=True):
+            counts = given.notna().sum(axis=1)
+            some = counts[counts < n_anchors]
+            if len(some):
+                more = f" (the model {some.index[0]!r}" if len(given) > 1 else ""
+                more += f" and {len(some) - 1} more" if len(some) > 1 else ""
+                partial.append(f"{side} hold {some.iloc[0]}{more}{')' if more else ''}")
+        if partial:
+            warnings.warn(
+                f"not all of the {n_anchors} anchors of {self.name} are answered: "
+                f"{', '.join(partial)}; the others are predicted",
+                UserWarning,
+                stacklevel=2,
+            )
+        return table
+
+    def _compare(self, answers_a: Any, answers_b: Any, coverage: float = 0.9) -> pd.DataFrame:
+        """`compare`, silent where some of the anchors were answered only."""
+        both = [self._on_anchors(answers) for answers in (answers_a, answers_b)]
+        for given in both:
+            self._numbers(given)
         return self.estimator.compare(*both, coverage=coverage)
 
     def _on_anchors(self, answers: Any) -> pd.DataFrame:
         """Answers in the order of the estimator's anchors, a row per model."""
-        if isinstance(answers, (Mapping, pd.Series, pd.DataFrame)):
-            single, given = self._by_id(answers)
-        else:
-            single, given = self._in_order(answers)
+        single, given = self._read(answers)
+        if not isinstance(given, pd.DataFrame):
             given = pd.DataFrame(given, columns=self._anchor_ids)
         names = self.items["item"].iloc[self.estimator.anchors_]
         given = given.reindex(columns=names)
@@ -194,8 +226,23 @@ class TinyBenchmark:
         TinyBenchmark
             Itself.
         """
+        if getattr(responses, "ndim", None) == 2:
+            self._refuse_outside(np.asarray(as_numbers(responses), dtype=float), responses)
         self.estimator.add_models(responses, names)
         return self
+
+    def _read(self, answers: Any) -> tuple[bool, pd.DataFrame | np.ndarray]:
+        """Whether the answers are one model's, and they: by item id, or in order of `anchors()`."""
+        by_id = isinstance(answers, (Mapping, pd.Series, pd.DataFrame))
+        single, given = self._by_id(answers) if by_id else self._in_order(answers)
+        if not given.shape[1]:
+            raise ValueError(
+                f"answers are empty: give scores of items of {self.name}, NaN for what was not "
+                f"asked; ids look like {self._anchor_ids[0]!r}"
+            )
+        if not len(given):
+            raise ValueError("answers hold no model")
+        return single, given
 
     def _by_id(self, answers: Any) -> tuple[bool, pd.DataFrame]:
         """Whether the answers are one model's, and the answers with item ids as columns."""
@@ -252,14 +299,34 @@ class TinyBenchmark:
 
     def _values(self, given: pd.DataFrame | np.ndarray) -> np.ndarray:
         """Answers on the scale of [0, 1]."""
-        if not len(given):
-            raise ValueError("answers hold no model")
+        return to_unit(self._numbers(given), self.estimator._bounds, given)
+
+    def _numbers(self, given: pd.DataFrame | np.ndarray) -> np.ndarray:
+        """Answers as finite numbers in the benchmark's range, or NaN."""
         values = np.asarray(as_numbers(given), dtype=float)
         infinite = np.isinf(values)
         if infinite.any():
             row, column = np.argwhere(infinite)[0]
             raise ValueError(f"answers are infinite at {describe_cell(given, row, column)}")
-        return to_unit(values, self.estimator._bounds, given)
+        self._refuse_outside(values, given)
+        return values
+
+    def _refuse_outside(self, values: np.ndarray, given: Any) -> None:
+        """Say that the range, unlike that of an estimator to be fitted, stands in the file."""
+        bounds = self.estimator._bounds
+        if bounds.learned:
+            return
+        slack = ROUNDING * bounds.width
+        outside = (values < bounds.low - slack) | (values > bounds.high + slack)
+        outside &= np.isfinite(values)
+        if outside.any():
+            row, column = np.argwhere(outside)[0]
+            raise ValueError(
+                f"there is the response {values[row, column]:g} at "
+                f"{describe_cell(given, row, column)}, outside the response range "
+                f"[{bounds.low:g}, {bounds.high:g}] that the file of {self.name} sets; mark what "
+                "was not asked with NaN"
+            )
 
     def describe(self) -> pd.DataFrame:
         """Size of each scenario, its anchors, and the errors measured on held-out models.

@@ -101,8 +101,8 @@ def overview(tiny: TinyBenchmark, evaluation: Evaluation) -> dict:
     unit, models = unit_of(tiny, main), evaluation.models
     figures = evaluation.rows()
     axis = _Axis(evaluation.table.xs(main, level="scenario"), unit)
-    to_first = tiny.compare(given.iloc[[0]], given.iloc[1:], COVERAGE).xs(main, level="scenario")
-    to_next = tiny.compare(given.iloc[:-1], given.iloc[1:], COVERAGE).xs(main, level="scenario")
+    to_first = tiny._compare(given.iloc[[0]], given.iloc[1:], COVERAGE).xs(main, level="scenario")
+    to_next = tiny._compare(given.iloc[:-1], given.iloc[1:], COVERAGE).xs(main, level="scenario")
     lower = to_next["probability_lower"].to_numpy()
     unusual, rows, close = evaluation.unusual(), [], []
     for i, model in enumerate(models):
@@ -166,8 +166,8 @@ def estimates(tiny: TinyBenchmark, evaluation: Evaluation) -> dict:
         "open": len(evaluation.models) <= SHOWN_OPEN,
         "main": estimate,
         "legend": (
-            "naive is the weighted mean of the answers; p-IRT takes the answers and what they "
-            "tell to expect of the questions that were not asked; gp-IRT joins both."
+            "naive is the weighted mean of the anchors' answers; p-IRT takes all answers and what "
+            "they tell to expect of the questions that were not asked; gp-IRT joins both."
             f"{whole}"
         ),
         "caption": (

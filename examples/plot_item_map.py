@@ -49,9 +49,9 @@ for ax, (name, pipe) in zip(axes.flat, pipes.items(), strict=True):
 # What each is worth
 # ------------------
 # Mean absolute error of the estimated scores of the new models, in points of 100: of the weighted
-# mean of the answers (``naive``), and of the default estimate. Designed questions are unlike the
-# others, so their mean is worth little by itself; the estimate is what they are chosen for. This is
-# one simulated benchmark: :doc:`/accuracy` has real ones.
+# mean of the anchors' answers (``naive``), and of the default estimate. Designed questions are
+# unlike the others, so their mean is worth little by itself; the estimate is what they are chosen
+# for. This is one simulated benchmark: :doc:`/accuracy` has real ones.
 
 true = new.mean(axis=1).to_numpy()
 errors = {}

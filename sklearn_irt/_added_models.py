@@ -1,5 +1,6 @@
 """Models that become relatives without a refit: their responses and names, read and checked."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,11 @@ def read_added(
     bounds: ResponseRange,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Responses in [0, 1] to all items, and names that are not `taken`."""
+    if not isinstance(responses, pd.DataFrame) and _is_one_row(responses):
+        raise ValueError(
+            "responses must be 2-d, a row per model; of one model give a DataFrame of one row "
+            "(series.to_frame().T) or X[None] with names"
+        )
     values = read_all_items(responses, n_items, item_names, bounds, "responses")
     if names is None:
         names = model_names(responses, len(values))
@@ -37,3 +43,13 @@ def read_added(
     if empty.any():
         raise ValueError(f"responses of the model {names[np.argmax(empty)]!r} are all missing")
     return values, names
+
+
+def _is_one_row(responses: Any) -> bool:
+    """Whether these are one model's responses without an axis of models."""
+    if isinstance(responses, Mapping):
+        return True
+    try:
+        return np.ndim(responses) == 1
+    except ValueError:  # ragged
+        return False

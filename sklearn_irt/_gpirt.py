@@ -45,9 +45,9 @@ from sklearn_irt.metrics import mean_win_rate, win_rate_error
 class GPIRTEstimator(RegressorMixin, BaseEstimator):
     """Estimate models' full benchmark scores from their answers on a few items.
 
-    Three estimates: `naive`, the weighted mean of the answers; `pirt`, the known answers and the
-    expected ones for the other items, by the training models that the model resembles and by the
-    IRT model; `gpirt`, a combination of both.
+    Three estimates: `naive`, the weighted mean of the anchors' answers; `pirt`, the known answers
+    and the expected ones for the other items, by the training models that the model resembles and
+    by the IRT model; `gpirt`, a combination of both.
 
     It is fitted on the output of `AnchorSelector.fit_transform`, as a Pipeline does; on any other
     matrix every column is an item of the benchmark and all are anchors (NaN for what is not

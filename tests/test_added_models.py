@@ -96,3 +96,14 @@ def test_models_without_a_name_or_answers_are_not_added(families, rows, names, m
     with pytest.raises(ValueError, match=message):
         families.estimator.add_models(responses, names)
     assert len(families.estimator.training_models_) == before
+
+
+@pytest.mark.parametrize("form", [lambda x: x, list, dict, np.array])
+def test_one_models_responses_are_a_row(families, form):
+    one = families.new.iloc[0]
+    with pytest.raises(ValueError, match=r"must be 2-d, a row per model; .*series.to_frame\(\).T"):
+        families.estimator.add_models(form(one), ["one"])
+    frame = kind(families.estimator, "gpirt").add_models(one.to_frame().T)
+    array = kind(families.estimator, "gpirt").add_models(one.to_numpy()[None], [one.name])
+    np.testing.assert_array_equal(frame.training_scores_, array.training_scores_)
+    assert frame.training_models_[-1] == array.training_models_[-1] == one.name

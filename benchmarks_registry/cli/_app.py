@@ -23,15 +23,13 @@ TOO_LARGE = {
 }
 # Parameters in the library's messages, where they are options here.
 PARAMETERS = re.compile(
-    r"\b(give|with) (metric|filter|model|task|rename|scorer|annotator|duplicates|response_range|"
-    r"groups)(?:=False|=| at fit)"
+    r"\b(give|with) (metric|filter|model|task|rename|scorer|annotator|duplicates|groups)"
+    r"(?:=False|=)"
 )
-OPTIONS = {
-    "scorer": "metric",
-    "annotator": "metric",
-    "response_range": "range",
-    "groups": "no-groups",
-}
+OPTIONS = {"scorer": "metric", "annotator": "metric", "groups": "no-groups"}
+RANGE = re.compile(
+    r"(\bgive|\btaken as|e\.g\.) response_range(?:=\(([\w.+-]+), ([\w.+-]+)\))?( at fit)?"
+)
 
 
 def _tell_version(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:
@@ -153,6 +151,15 @@ def in_options(message: str) -> str:
     def option(found: re.Match[str]) -> str:
         return f"{found[1]} --{OPTIONS.get(found[2], found[2])} "
 
+    def bounds(found: re.Match[str]) -> str:
+        before, low, high, at_fit = found.groups()
+        values = ""
+        if low is not None:
+            values = " LOW HIGH" if (low, high) == ("low", "high") else f" {low} {high}"
+        # Where a fitted range is too narrow, the command at hand has no such option.
+        return f"{before} --range{values}{' to sklearn-irt build' if at_fit else ''}"
+
+    message = RANGE.sub(bounds, message)
     return PARAMETERS.sub(option, message).replace("  ", " ").rstrip()
 
 

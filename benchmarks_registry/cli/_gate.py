@@ -45,8 +45,9 @@ def gate(
 
     Both are the results of one model, as `sklearn-irt estimate` takes them. The errors of two
     models that were asked the same have much in common, so a difference is known better than
-    either score. low and high: the 90 % interval of the difference (candidate less reference);
-    probability_lower: that the candidate scores lower.
+    either score. Only answers to the anchors count here, while `estimate` uses those to other
+    items too, so its scores may be others. low and high: the 90 % interval of the difference
+    (candidate less reference); probability_lower: that the candidate scores lower.
 
     Exit status: 0 where it is not worse; 1 where probability_lower of the whole benchmark (the
     last row) is above --limit; 2 for bad input.
@@ -62,7 +63,7 @@ def gate(
     }
     _output.tell_all(few_models_notes(tiny))
     names = {side: model for side, (model, _) in sides.items()}
-    found = tiny.compare(*(answers for _, answers in sides.values()))
+    found = tiny._compare(*(answers for _, answers in sides.values()))
     table = found.droplevel(["a", "b"]).rename(columns={"a": "candidate", "b": "reference"})
     probability = float(table["probability_lower"].iloc[-1])
     worse = probability > limit

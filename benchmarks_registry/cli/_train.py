@@ -303,8 +303,8 @@ def compare(
     """Measure the strategies on models of yours: repeated random splits, a quarter held out.
 
     Every split (--cv) draws the models anew; a model may be held out in several. Errors are in
-    the unit of the responses, of the mean over the scenarios. To compare two models: sklearn-irt
-    gate.
+    the unit of the responses, of the mean over the scenarios. Scores are estimated from the answers
+    to the anchors only. To compare two models: sklearn-irt gate.
 
     Example: sklearn-irt compare lm_eval_output --k 30 --k 100
     """

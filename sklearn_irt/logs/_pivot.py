@@ -186,7 +186,10 @@ def _complete(table: pd.DataFrame) -> pd.DataFrame:
     """The five columns of a table, labels NA where it has none."""
     for column in ("model", "item", "score"):
         if column not in table:
-            raise ValueError(f"the table has no column {column!r}; there are {list(table.columns)}")
+            raise ValueError(
+                f"the table has no column {column!r}; there are {_reading.few(table.columns)}; "
+                "pivot takes a row per answer, a matrix of models x items needs none"
+            )
     for column in ("model", "item"):
         nameless = table[column].isna().to_numpy()
         if nameless.any():

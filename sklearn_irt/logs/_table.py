@@ -17,6 +17,10 @@ ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
 FIELDS = ("model", "item", "score", "scenario", "subscenario")
 # What programs write for a cell without a value.
 NO_VALUE = {"", "nan", "na", "n/a", "<na>", "null", "none"}
+TRUTH = {"true", "false"}
+# What pandas calls a column without a name that it has read.
+UNNAMED = {"", "Unnamed: 0"}
+SEPARATORS = ",;\t|"
 # A header may hold a column for each of many thousands of items.
 csv.field_size_limit(2**27)
 
@@ -42,9 +46,9 @@ def read_table(
         them.
     layout : {"wide", "long"}, default=None
         "long": a row per answer, with the columns item and score, and where there are model,
-        scenario and subscenario. "wide": a row per model; its name in the first column (in a
-        jsonl or parquet file: in the column or index "model", if there is one), an item in each
-        other one. None: long where the table has the columns item and score.
+        scenario and subscenario. "wide": a row per model; its name in the column (or index of a
+        parquet file) "model", else in the first one; an item in each other one. None: long where
+        the table has the columns item and score.
     columns : {field: column}, default=None
         What the columns of a long table are called, for example ``{"model": "llm"}``.
     model : str, default=None
@@ -66,7 +70,8 @@ def read_table(
         Where a parquet file is to be read without pyarrow.
     ValueError
         Naming file and line of what is wrong: a score that is not a number, an answer or a
-        model or an item twice, a row of another length than the header.
+        model or an item twice, a row of another length than the header, a wide table whose
+        models have no column (its first one is not called model and holds numbers only).
 
     See Also
     --------
@@ -185,7 +190,7 @@ class _Table:
         if self.layout == "long" and not long:
             raise ValueError(
                 f"{self.top}: a long table needs the columns item and score; there are "
-                f"{_reading.few(self.header)}"
+                f"{_reading.few(self.header)}{self._other_separator()}"
             )
 
     def models(self) -> Iterator[Model]:
@@ -239,27 +244,65 @@ class _Table:
                 labels = [(one, sub) for one, (_, sub) in zip(guessed, labels, strict=True)]
             yield model, items, answers.scores, labels
 
+    def _other_separator(self) -> str:
+        """A hint where a file of separated cells has one column."""
+        if not _is_separated(self.path) or len(self.header) != 1:
+            return ""
+        found = [sign for sign in SEPARATORS if sign in self.header[0]]
+        if not found:
+            return ""
+        return (
+            f"; the cells seem to be separated by {found[0]!r}, but in a .csv file they are by "
+            "',', in a .tsv file by tabs"
+        )
+
+    def _wanted_of_long(self) -> str:
+        """A hint where a wide table looks like a long one with other names."""
+        others = {"item", "score", "scenario", "subscenario"} & {*self.header}
+        if not others and len(self.header) > len(FIELDS):
+            return ""
+        return (
+            "; the table is read as a wide one, for a long one (a row per answer) it needs the "
+            f"columns item and score; there are {_reading.few(self.header)}"
+        )
+
     def _wide(self) -> Iterator[Model]:
         key = self.at.get("model", 0)
         items = {item: i for i, item in enumerate(self.header) if i != key}
         if not items:
-            raise ValueError(f"{self.top}: a wide table needs a column for each item")
+            raise ValueError(
+                f"{self.top}: a wide table needs a column for each item{self._other_separator()}"
+            )
         if "" in items:
             raise ValueError(f"{self.top}: the column {items[''] + 1} has no name")
         labels = [(one, None) for one in self._scenarios(items, _all_prefixed(items))]
         models: dict[str, int] = {}
+        # The first column may be an item where neither its name nor its cells tell of models.
+        doubtful = "model" not in self.at and self.header[key] not in UNNAMED
         for number, row in self.rows:
             model = _text(row[key])
+            doubtful = doubtful and _is_score(model)
             if not model:
-                raise ValueError(f"{self._where(number)}: no model in the column {key + 1}")
+                hint = self._without_models() if doubtful and models else ""
+                raise ValueError(f"{self._where(number)}: no model in the column {key + 1}{hint}")
             if model in models:
+                hint = self._without_models() if doubtful else self._wanted_of_long()
                 raise ValueError(
                     f"{self._where(number)}: the model {model!r} a second time, after "
-                    f"{self.unit} {models[model]}"
+                    f"{self.unit} {models[model]}{hint}"
                 )
             models[model] = number
             cells = [*row[:key], *row[key + 1 :]]
             yield model, items.keys(), self._numbers(cells, items, number), labels
+        if doubtful and models:
+            raise ValueError(f"{self.top}: the models have no names{self._without_models()}")
+
+    def _without_models(self) -> str:
+        """A hint where the column that is read as the models' names may be an item."""
+        return (
+            f"; there is no column model, and the first one, {self.header[0]!r}, holds numbers "
+            "only: call it model if these are names of models, else add a column model"
+        )
 
     def _numbers(self, cells: list[Any], items: Iterable[str], number: int) -> Sequence[float]:
         try:
@@ -269,7 +312,7 @@ class _Table:
         if scores is None or any(map(math.isinf, scores)):
             # Cell by cell: empty ones, and what is wrong.
             return [
-                _number(cell, self._where, number, f"item {item!r}")
+                _number(cell, self._where, number, f"item {item!r}", self._wanted_of_long)
                 for cell, item in zip(cells, items, strict=True)
             ]
         return scores
@@ -304,7 +347,20 @@ def _text(cell: Any) -> str:
     return str(cell).strip()
 
 
-def _number(cell: Any, where: Callable[[int], str], number: int, name: str) -> float:
+def _is_score(text: str) -> bool:
+    """Whether a cell may be a score, or none."""
+    if text.lower() in NO_VALUE or text.lower() in TRUTH:
+        return True
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _number(
+    cell: Any, where: Callable[[int], str], number: int, name: str, hint: Callable[[], str] = str
+) -> float:
     if isinstance(cell, str):
         text = cell.strip()
         if text.lower() in NO_VALUE:
@@ -312,10 +368,10 @@ def _number(cell: Any, where: Callable[[int], str], number: int, name: str) -> f
         try:
             cell = float(text)
         except ValueError:
-            if text.lower() in ("true", "false"):
+            if text.lower() in TRUTH:
                 return float(text.lower() == "true")
             raise ValueError(
-                f"{where(number)}: {name} is {cell!r}, which is not a number"
+                f"{where(number)}: {name} is {cell!r}, which is not a number{hint()}"
             ) from None
         if math.isfinite(cell):
             return cell

@@ -268,6 +268,12 @@ def test_warnings_are_one_line_each(cli, monkeypatch):
         (UnicodeDecodeError("utf-8", b"\xe4", 0, 1, "bad"), "'utf-8' codec can't decode"),
         (ValueError(""), "ValueError"),
         (ValueError("several filters, give filter= one of"), "give --filter one of"),
+        (ValueError("so: give response_range=(low, high)"), "give --range LOW HIGH"),
+        (ValueError("with NaN, or give response_range"), "or give --range\n"),
+        (
+            ValueError("are clipped to it; give response_range at fit"),
+            "to it; give --range to sklearn-irt build\n",
+        ),
     ],
 )
 def test_errors_of_the_library(cli, monkeypatch, error, message):

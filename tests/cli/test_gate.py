@@ -2,6 +2,9 @@
 
 import io
 import json
+import re
+import textwrap
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -94,6 +97,34 @@ def test_some_of_the_anchors(cli, tiny, answers, write):
     status, _, err = cli(NAME, old, new, "--complete")
     assert status == 2 and "the reference our/new answered 90" in err
     assert cli(NAME, old, old, "--complete")[0] == 0
+
+
+def test_the_script_of_the_page_stops_where_a_scenario_is_missing(
+    answers, tiny, tmp_path, monkeypatch
+):
+    page = Path(__file__).resolve().parents[2] / "docs" / "own_benchmark.rst"
+    (block,) = re.findall(r"\n   import sys\n(?:(?:   .*)?\n)+", page.read_text())
+    tables = {}
+    script = textwrap.dedent(block).replace('"ours.npz"', f'"{NAME}"')
+    monkeypatch.setattr("sklearn_irt.logs.read_lm_eval", tables.__getitem__)
+
+    def status(candidate, released):
+        for name, given in (("runs/candidate", candidate), ("runs/released", released)):
+            tables[name] = given.rename_axis("item").rename("score").reset_index()
+        with pytest.raises(SystemExit) as end:
+            exec(script, {})
+        return end.value.code
+
+    strong, weak = answers["strong"], answers["weak"]
+    assert (status(strong, weak), status(weak, strong)) == (0, 1)
+    # All items of two scenarios, more than there are anchors, and none of the third.
+    scenarios = tiny.items.set_index("item")["scenario"]
+    some = pd.Series(1.0, scenarios.index[scenarios != "rte"])
+    assert len(some) > len(tiny.anchors())
+    assert (status(some, strong), status(strong, some)) == (2, 2)
+    unscored = strong.copy()
+    unscored.iloc[0] = np.nan
+    assert status(unscored, strong) == 2
 
 
 def test_bad_input(cli, tiny, answers, write, tmp_path):

@@ -117,7 +117,10 @@ def test_tables_with_mistakes(refused, tmp_path):
         ("model,item,score\na,rte/00000,1\na,rte/00000,0\n", "a second time, after line 2"),
         ("model,rte/00000\nours,high\n", "line 2: item 'rte/00000' is 'high'"),
         ("model,rte/00000,rte/00000\nours,1,1\n", "stands there twice"),
-        ("model,rte/00000\nours,7\n", "7"),
+        (
+            "model,rte/00000\nours,7\n",
+            "response range [0, 1] that the file of glue sets",
+        ),
         ("model,rte/00000\nours,inf\n", "not a finite number"),
     ):
         path.write_text(text)

@@ -294,3 +294,22 @@ def test_compare(cli, evaluation, scores, data, tmp_path):
     status, out, _ = cli("compare", scores, "--json")
     assert json.loads(out) == [{"strategy": "irt/gpirt", "k": 3, "mean_error": 0.5, "worst": None}]
     assert evaluation["strategies"] is None and evaluation["k"] == (30, 60, 100)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [
+        (0, 100, "(percentages? Then give --range 0 100)"),
+        (1, 7, "(ratings? Then give their scale, e.g. --range 1 7)"),
+        (-3, 2, "(give --range LOW HIGH if the scale is wider)"),
+    ],
+)
+def test_the_hint_at_the_range_is_an_option(build, data, tmp_path, low, high, said):
+    path = tmp_path / "other.csv"
+    (low + (high - low) * data.responses).to_csv(path, index_label="model")
+    status, _, err, _ = build(path)
+    (warning,) = [line for line in err.splitlines() if "outside [0, 1]" in line]
+    assert status == 0 and warning.endswith(f"is taken as --range {said}")
+    assert "response_range" not in err
+    status, _, err, _ = build(path, "--range", 0, 0.5)
+    assert status == 2 and err.endswith("or give --range\n")

@@ -92,6 +92,11 @@ def test_conflicting_metrics_are_told():
 def test_bad_tables(message):
     good = tidy(("a", "x", ["q"], [1.0]))
     assert message(pivot, good.drop(columns="score")).startswith("the table has no column 'score'")
+    wide = pd.DataFrame(1.0, index=["a"], columns=[f"q{i}" for i in range(300)])
+    assert message(pivot, wide) == (
+        "the table has no column 'model'; there are q0, q1, q2, q3, q4 and 295 more; pivot takes a "
+        "row per answer, a matrix of models x items needs none"
+    )
     assert message(pivot, good.assign(model=None)) == "row 0 of the table has no model"
     said = "the score of the model 'a' on the item 'q' is "
     assert message(pivot, good.assign(score="x")) == f"{said}'x', which is not a finite number"

@@ -68,7 +68,8 @@ def test_parquet(tmp_path, named, message):
     pd.testing.assert_frame_equal(read_table(tmp_path / "long.parquet"), table)
     path = tmp_path / "bad.parquet"
     pd.DataFrame({"model": ["a"], "q": ["x"]}).to_parquet(path)
-    assert message(read_table, path) == f"{path}, row 1: item 'q' is 'x', which is not a number"
+    said = f"{path}, row 1: item 'q' is 'x', which is not a number; "
+    assert message(read_table, path).startswith(said)
     path.write_bytes(b"hello")
     assert message(read_table, path).startswith(f"{path}: not a parquet file: ")
 
@@ -184,9 +185,76 @@ def test_bad_tables(write, text, said, message):
     assert found.startswith(start) and found.endswith(end), found
 
 
+@pytest.mark.parametrize(
+    ("header", "row"),
+    [
+        ("model,question,score", "ours,code/00000,1"),
+        ("model,item,correct", "ours,code/00000,1"),
+        ("Model,Item,Score", "ours,code/00000,1"),
+        ("model,question,correct,tokens", "ours,code/00000,1,20"),
+        ("model,question,score", "ours,0,1\nours,1,0"),
+        ("model,q,score,a,b,c,d,e", "ours,code/00000,1,1,1,1,1,1"),
+    ],
+)
+def test_a_long_table_with_other_names_is_told_what_it_needs(write, header, row, message):
+    path = write(f"{header}\n{row}\n")
+    found = message(read_table, path)
+    shown = ", ".join(header.split(",")[:5])
+    assert "is 'code/00000', which is not a number; " in found or "a second time" in found
+    assert f"it needs the columns item and score; there are {shown}" in found
+
+
+def test_a_large_wide_table_is_not_taken_for_a_long_one(write, message):
+    path = write("model,a,b,c,d,e\nm,1,1,1,1,high\n")
+    assert message(read_table, path).endswith("item 'e' is 'high', which is not a number")
+
+
+@pytest.mark.parametrize(
+    ("name", "separator"), [("a.csv", ";"), ("a.csv", "\t"), ("a.tsv", ","), ("a.csv", "|")]
+)
+def test_another_separator_is_told(write, name, separator, message):
+    path = write(LONG.replace(",", separator), name)
+    for layout in (None, "long"):
+        found = message(read_table, path, layout=layout)
+        assert f"the cells seem to be separated by {separator!r}, but in a .csv file" in found
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("a,b,c\n0.1,0,1\n0.2,1,1\n0.3,1,0\n", "line 1: the models have no names"),
+        ("a,b,c\n1,0,1\n0,1,1\n1,1,0\n", "line 4: the model '1' a second time, after line 2"),
+        ("a,b\nTrue,0\nTrue,1\n", "line 3: the model 'True' a second time, after line 2"),
+        ("a,b\n0.1,0\n,1\n", "line 3: no model in the column 1"),
+    ],
+)
+def test_a_wide_table_without_models_is_refused(write, text, where, message):
+    path = write(text)
+    assert message(read_table, path) == (
+        f"{path}, {where}; there is no column model, and the first one, 'a', holds numbers only: "
+        "call it model if these are names of models, else add a column model"
+    )
+    path = write(as_jsonl("a,b\n0.1,0\n0.2,1\n"), "a.jsonl")
+    assert message(read_table, path).startswith(f"{path}: the models have no names; there is no")
+
+
+def test_numbers_are_models_where_the_column_says_so(write, tmp_path):
+    for header in ("model", "", "Unnamed: 0"):
+        table = read_table(write(f"{header},q1\n1000,1\n2000,0\n"))
+        assert table["model"].tolist() == ["1000", "2000"]
+    table = read_table(write("step,q1\n1000,1\n2000,0\n"), columns={"model": "step"})
+    assert table["model"].tolist() == ["1000", "2000"]
+    table = read_table(write("llm,q1\n1000,1\ngpt,0\n"))
+    assert table["model"].tolist() == ["1000", "gpt"]
+    pd.DataFrame({"a": [0.1, 0.2], "b": [0, 1]}).to_csv(tmp_path / "index.csv")
+    found = pivot(read_table(tmp_path / "index.csv")).responses
+    assert found.columns.tolist() == ["a", "b"] and found.index.tolist() == ["0", "1"]
+
+
 def test_bad_json_lines(write, message):
     path = write('{"model": "a", "q": 1}\n\n{"model": "b", "q": "x"}\n', "a.jsonl")
-    assert message(read_table, path) == f"{path}, line 3: item 'q' is 'x', which is not a number"
+    said = f"{path}, line 3: item 'q' is 'x', which is not a number; "
+    assert message(read_table, path).startswith(said)
     path = write('{"model": "a", "q": 1}\n{"model": "b", "r": null, "q": true}\n', "a.jsonl")
     np.testing.assert_array_equal(read_table(path)["score"], [1, np.nan, 1, np.nan])
     path = write('{"model": "a", "q": 1}\n{"model": "b", ', "a.jsonl")

@@ -121,6 +121,70 @@ def test_bad_answers_are_named(saved):
     assert tiny.estimate({first: 1})["answered"].sum() == 2  # still usable
 
 
+@pytest.mark.parametrize(
+    "empty",
+    [
+        {},
+        pd.Series(dtype=float),
+        pd.DataFrame(index=["a"]),
+        pd.DataFrame(columns=["item", "score"]),
+    ],
+    ids=["mapping", "series", "wide", "tidy"],
+)
+def test_no_answers_at_all_are_refused(saved, empty):
+    tiny = load_benchmark(saved)
+    ones = dict.fromkeys(tiny.anchors(), 1)
+    message = f"answers are empty: give scores of items of mine.*{tiny.anchors()[0]!r}"
+    for call in (
+        lambda: tiny.estimate(empty),
+        lambda: tiny.compare(empty, ones),
+        lambda: tiny.compare(ones, empty),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+    unknown = tiny.estimate(dict.fromkeys(tiny.anchors(), np.nan))
+    assert unknown["answered"].eq(0).all() and np.isfinite(unknown["gpirt"]).all()
+
+
+def test_a_score_outside_the_range_of_the_file(saved):
+    tiny = load_benchmark(saved)
+    first, ones = tiny.anchors()[0], dict.fromkeys(tiny.anchors(), 1)
+    bad = ones | {first: 7}
+    full = pd.DataFrame(1.0, index=["new"], columns=tiny.items["item"])
+    full.loc["new", first] = 7
+    for call in (
+        lambda: tiny.estimate(bad),
+        lambda: tiny.compare(ones, bad),
+        lambda: tiny.add_models(full),
+    ):
+        with pytest.raises(ValueError, match=rf"response 7 at .*{first}.* range \[0, 1\]") as error:
+            call()
+        assert "the file of mine" in str(error.value)
+        assert "response_range" not in str(error.value)
+
+
+def test_compare_warns_of_anchors_without_an_answer(saved, data):
+    tiny = load_benchmark(saved)
+    ones, zeros = (dict.fromkeys(tiny.anchors(), value) for value in (1.0, 0.0))
+    left = {item: ones[item] for item in tiny.anchors("left")}
+    others = dict.fromkeys(tiny.items["item"], 1.0)
+    several = pd.DataFrame([ones, left, left], index=["a", "b", "c"])
+    for one, two, said in (
+        (left, zeros, "answers_a hold 15;"),
+        (zeros, left | {tiny.anchors("right")[0]: None}, "answers_b hold 15;"),
+        (left, left, "answers_a hold 15, answers_b hold 15;"),
+        (zeros, several, r"answers_b hold 15 \(the model 'b' and 1 more\);"),
+    ):
+        with pytest.warns(
+            UserWarning, match=f"not all of the 30 anchors of mine.*: {said}"
+        ) as seen:
+            tiny.compare(one, two)
+        assert len(seen) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tiny.compare(zeros, others)
+
+
 def test_answers_to_other_items_sharpen_the_estimate(saved, data):
     tiny = load_benchmark(saved)
     row = data.responses.iloc[46]
@@ -296,6 +360,7 @@ NEW_ARRAYS = [
     ],
     ids=["paper", "default", "numbers"],
 )
+@pytest.mark.filterwarnings("ignore:not all of the")
 def test_everything_that_was_learned_is_kept(pipe, tmp_path, data, estimate, settings):
     fitted = pickle.loads(pickle.dumps(pipe[-1])).set_params(estimate=estimate, **settings)
     tiny = load_benchmark(save_benchmark(fitted, tmp_path / "b.npz", name="b"))
@@ -321,6 +386,7 @@ def test_everything_that_was_learned_is_kept(pipe, tmp_path, data, estimate, set
     pd.testing.assert_frame_equal(again.estimate(answers), tiny.estimate(answers))
 
 
+@pytest.mark.filterwarnings("ignore:not all of the")
 def test_a_file_from_before_relatives_has_them_off(saved, pipe, data):
     arrays, meta = read_benchmark_file(saved)
     for name in NEW_ARRAYS:
@@ -391,6 +457,7 @@ def test_models_that_were_added_are_saved(saved, data, tmp_path):
     assert len(again.estimator.training_models_) == 42
 
 
+@pytest.mark.filterwarnings("ignore:not all of the")
 def test_compare_reads_answers_in_every_form(saved, data):
     tiny = load_benchmark(saved)
     a, b = (data.responses.iloc[row][tiny.anchors()] for row in (45, 46))
