@@ -218,6 +218,7 @@ def test_answers_are_matched_by_item_name(output, split, expected):
         pipe.predict(X_new.iloc[:, ::-1])  # the selector: scikit-learn's own error
 
 
+@pytest.mark.slow
 def test_global_pandas_output(split, expected):
     X, y, X_new, _ = split
     with sklearn.config_context(transform_output="pandas"):
@@ -238,6 +239,7 @@ def test_polars_output_is_reported(split):
         pipeline().set_output(transform="polars").fit(X, y)
 
 
+@pytest.mark.slow
 def test_metadata_routing(split, expected, small, folds_by_hand):
     X, y, X_new, y_new = split
     with sklearn.config_context(enable_metadata_routing=True):

@@ -269,6 +269,10 @@ def test_warnings_are_one_line_each(cli, monkeypatch):
         (ValueError(""), "ValueError"),
         (ValueError("several filters, give filter= one of"), "give --filter one of"),
         (ValueError("so: give response_range=(low, high)"), "give --range LOW HIGH"),
+        (
+            ValueError("ratings? e.g. response_range=(1, 7)"),
+            "ratings? e.g. --range 1 7\n",
+        ),
         (ValueError("with NaN, or give response_range"), "or give --range\n"),
         (
             ValueError("are clipped to it; give response_range at fit"),

@@ -210,6 +210,7 @@ def test_it_agrees_with_coordinate_ascent(X, fitted):
     assert 0.8 < np.median(ratio) < 1.25
 
 
+@pytest.mark.slow
 def test_dimensions_are_ordered_and_point_upwards(fitted):
     sizes = (fitted.discrimination**2).sum(axis=0)
     assert sizes[0] > sizes[1] and (fitted.discrimination.sum(axis=0) > 0).all()
