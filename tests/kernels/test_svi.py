@@ -444,9 +444,10 @@ def test_a_cuda_device_is_used_and_its_random_numbers_left_alone(X):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_dims", [3])
-def test_it_recovers_a_large_matrix_in_batches(n_dims):
-    responses, chance = simulate(1200, 900, n_dims)
+def test_it_recovers_a_large_matrix_in_batches(monkeypatch):
+    n_dims = 3
+    monkeypatch.setattr(svi, "BATCH_CELLS", 2**17)
+    responses, chance = simulate(800, 700, n_dims)
     assert svi.n_batches(*responses.shape) > 3
     fit = svi.fit_svi(responses, n_dims, random_state=0)
     cavi = fit_cavi(responses, n_dims, max_iter=200)
