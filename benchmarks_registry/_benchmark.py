@@ -10,10 +10,10 @@ import pandas as pd
 
 from sklearn_irt import GPIRTEstimator
 from sklearn_irt._responses import (
-    ROUNDING,
     as_numbers,
     describe_cell,
     model_names,
+    refuse_outside,
     to_unit,
 )
 
@@ -175,8 +175,7 @@ class TinyBenchmark:
         UserWarning
             Where a model did not answer all anchors; says how many.
         """
-        both = [self._on_anchors(answers) for answers in (answers_a, answers_b)]
-        table = self._compare(*both, coverage=coverage)
+        both = self._both_on_anchors(answers_a, answers_b)
         n_anchors = len(self._anchor_ids)
         partial = []
         for side, given in zip(("answers_a", "answers_b"), both, strict=True):
@@ -193,14 +192,18 @@ class TinyBenchmark:
                 UserWarning,
                 stacklevel=2,
             )
-        return table
+        return self.estimator.compare(*both, coverage=coverage)
 
     def _compare(self, answers_a: Any, answers_b: Any, coverage: float = 0.9) -> pd.DataFrame:
         """`compare`, silent where some of the anchors were answered only."""
-        both = [self._on_anchors(answers) for answers in (answers_a, answers_b)]
-        for given in both:
-            self._numbers(given)
+        both = self._both_on_anchors(answers_a, answers_b)
         return self.estimator.compare(*both, coverage=coverage)
+
+    def _both_on_anchors(self, *answers: Any) -> list[pd.DataFrame]:
+        both = [self._on_anchors(one) for one in answers]
+        for given in both:
+            self._numbers(given)  # else the estimator names its own parameters
+        return both
 
     def _on_anchors(self, answers: Any) -> pd.DataFrame:
         """Answers in the order of the estimator's anchors, a row per model."""
@@ -314,19 +317,9 @@ class TinyBenchmark:
     def _refuse_outside(self, values: np.ndarray, given: Any) -> None:
         """Say that the range, unlike that of an estimator to be fitted, stands in the file."""
         bounds = self.estimator._bounds
-        if bounds.learned:
-            return
-        slack = ROUNDING * bounds.width
-        outside = (values < bounds.low - slack) | (values > bounds.high + slack)
-        outside &= np.isfinite(values)
-        if outside.any():
-            row, column = np.argwhere(outside)[0]
-            raise ValueError(
-                f"there is the response {values[row, column]:g} at "
-                f"{describe_cell(given, row, column)}, outside the response range "
-                f"[{bounds.low:g}, {bounds.high:g}] that the file of {self.name} sets; mark what "
-                "was not asked with NaN"
-            )
+        if not bounds.learned:
+            advice = f" that the file of {self.name} sets; mark what was not asked with NaN"
+            refuse_outside(values, bounds, given, advice)
 
     def describe(self) -> pd.DataFrame:
         """Size of each scenario, its anchors, and the errors measured on held-out models.

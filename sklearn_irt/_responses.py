@@ -315,7 +315,7 @@ def read_range(values: np.ndarray | MappedResponses, response_range: Any, X: Any
                 f"got {response_range!r}"
             )
         given = ResponseRange(*bounds, learned=False)
-        _refuse_outside(values, given, X)
+        refuse_outside(values, given, X)
         return given
     if low >= -ROUNDING and high <= 1.0 + ROUNDING:
         return ResponseRange(0.0, 1.0, learned=False)
@@ -341,7 +341,13 @@ def read_range(values: np.ndarray | MappedResponses, response_range: Any, X: Any
     return ResponseRange(low, high, learned=True)
 
 
-def _refuse_outside(values: Any, bounds: ResponseRange, X: Any) -> None:
+def refuse_outside(
+    values: Any,
+    bounds: ResponseRange,
+    X: Any,
+    advice: str = "; mark what was not asked with NaN, or give response_range",
+) -> None:
+    """Raise a ValueError that names the first response outside the range, then the advice."""
     slack = ROUNDING * bounds.width
     low, high = _extremes(values)
     if not (low < bounds.low - slack or high > bounds.high + slack):
@@ -353,8 +359,7 @@ def _refuse_outside(values: Any, bounds: ResponseRange, X: Any) -> None:
             raise ValueError(
                 f"X has the response {_shown(part[row, column])} at "
                 f"{describe_cell(X, first + row, column)}, "
-                f"outside the response range [{bounds.low:g}, {bounds.high:g}]; mark what was not "
-                "asked with NaN, or give response_range"
+                f"outside the response range [{bounds.low:g}, {bounds.high:g}]{advice}"
             )
 
 
@@ -380,7 +385,7 @@ def to_unit(values: Any, bounds: ResponseRange, X: Any) -> Any:
             )
             values = np.clip(values, bounds.low, bounds.high)
     else:
-        _refuse_outside(values, bounds, X)
+        refuse_outside(values, bounds, X)
     if bounds.low <= 0.0 and bounds.high >= 2.0:
         if 0.0 < high <= 1.0:
             warnings.warn(

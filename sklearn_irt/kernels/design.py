@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit
 
 from sklearn_irt.kernels.logistic import pack, unpack
-from sklearn_irt.kernels.relatives import CLIP, DISTANCES, Relatives
+from sklearn_irt.kernels.relatives import CLIP, DISTANCES, Relatives, copy_probabilities
 from sklearn_irt.kernels.scores import weighted_sums
 from sklearn_irt.kernels.threshold import is_right_or_wrong
 
@@ -177,7 +177,7 @@ def simulated_order(
 
     by_distance = np.empty((len(DISTANCES), n_training), dtype=np.float32)
     for own in np.array_split(np.arange(n_training), 10):
-        copies = _copies(relatives.responses[own], relatives.probabilities[own])
+        copies = _copies(relatives, models=own)
         by_distance[:, own] = copies @ weights.astype(np.float32)
     score = np.concatenate([by_distance.ravel(), rest @ weights.astype(np.float32)])
     score -= score.mean()
@@ -216,7 +216,7 @@ def simulated_order(
 
     def chances(items: np.ndarray) -> np.ndarray:
         """Of copies at each distance, then of models without a relative; too large to be kept."""
-        copies = _copies(relatives.responses[:, items], relatives.probabilities[:, items])
+        copies = _copies(relatives, items=items)
         return np.concatenate([copies.reshape(-1, len(items)), rest[:, items]])
 
     open_items = np.array(candidates, dtype=bool)
@@ -245,13 +245,13 @@ def simulated_order(
         posterior /= posterior.sum(axis=1, keepdims=True)
 
 
-def _copies(responses, probabilities):
+def _copies(relatives, models=slice(None), items=slice(None)):
     """Chances of copies of the training models, (n_distances, n_training, n_items), float32."""
-    out = np.empty((len(DISTANCES), *responses.shape), dtype=np.float32)
-    for chance, distance in zip(out, DISTANCES, strict=True):
-        np.multiply(responses, 1.0 - distance, out=chance, casting="same_kind")
-        chance += distance * probabilities
-    return np.clip(out, CLIP, 1.0 - CLIP, out=out)
+    responses, probabilities = (
+        array[models][:, items] for array in (relatives.responses, relatives.probabilities)
+    )
+    some = Relatives(responses, probabilities, relatives.prior)
+    return np.array([copy_probabilities(some, e) for e in DISTANCES], dtype=np.float32)
 
 
 def _nearest(relatives, weights, discrimination, difficulty, theta, kin, parent, n_nearest=10):

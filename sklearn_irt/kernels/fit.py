@@ -9,10 +9,16 @@ the wrong way round. That ratio is Levine and Drasgow's (1988) optimal appropria
 """
 
 import numpy as np
-from scipy.special import logsumexp, xlogy
+from scipy.special import xlogy
 
 from sklearn_irt.kernels.benchmark import Benchmark, kin_evidence, likely_abilities, relatives_at
-from sklearn_irt.kernels.relatives import DISTANCES, Relatives, kin_blocks, twins
+from sklearn_irt.kernels.relatives import (
+    Relatives,
+    kin_blocks,
+    related_evidence,
+    twins,
+    weighted_likelihood,
+)
 from sklearn_irt.kernels.tuning import MAX_HELD_OUT, HeldOut, asked_anchors
 
 # Share of models like the training models that may be called unusual: under 5 % with some room.
@@ -89,9 +95,7 @@ def _evidence(benchmark, relatives, share, answers, modelled, positions, exclude
     likelihood = found.relatives
     if excluded is not None:
         likelihood[excluded] = -np.inf
-    with np.errstate(divide="ignore"):
-        prior = np.log(share * relatives.prior / len(DISTANCES))
-    related = logsumexp(likelihood + prior[:, None], axis=(1, 2))
+    related = related_evidence(weighted_likelihood(likelihood, share * relatives.prior))
     return np.logaddexp(related, found.none + np.log1p(-share))
 
 

@@ -174,21 +174,41 @@ def kinship(
     -------
     Kinship
     """
-    weights = _weighted(log_likelihood, share * prior)
+    weights = weighted_likelihood(log_likelihood, share * prior)
     none = none + np.log1p(-share)
-    total = np.logaddexp(_related(weights), none)
+    total = np.logaddexp(related_evidence(weights), none)
     return Kinship(np.exp(weights - total[:, None, None]), np.exp(none - total))
 
 
-def _weighted(log_likelihood, prior):
-    """Log-likelihoods with the log of the relatives' prior, the same for all distances."""
+def weighted_likelihood(log_likelihood: np.ndarray, prior: np.ndarray) -> np.ndarray:
+    """Log-likelihoods plus the log of the relatives' prior, which all distances share alike.
+
+    Parameters
+    ----------
+    log_likelihood : ndarray of shape (n_models, n_training, n_distances)
+    prior : ndarray of shape (n_training,)
+
+    Returns
+    -------
+    ndarray of shape (n_models, n_training, n_distances)
+    """
     with np.errstate(divide="ignore"):
         return log_likelihood + np.log(prior / len(DISTANCES))[:, None]
 
 
-def _related(weights):
-    """Log-evidence that a model is a copy of some relative, (n_models,)."""
-    flat = weights.reshape(len(weights), weights.shape[1] * weights.shape[2])
+def related_evidence(weighted: np.ndarray) -> np.ndarray:
+    """Log-evidence that a model is a copy of some relative.
+
+    Parameters
+    ----------
+    weighted : ndarray of shape (n_models, n_training, n_distances)
+        From `weighted_likelihood`.
+
+    Returns
+    -------
+    ndarray of shape (n_models,)
+    """
+    flat = weighted.reshape(len(weighted), weighted.shape[1] * weighted.shape[2])
     return logsumexp(flat, axis=1) if flat.shape[1] else np.full(len(flat), -np.inf)
 
 
@@ -208,7 +228,7 @@ def learn_share(log_likelihood: np.ndarray, none: np.ndarray, prior: np.ndarray)
     -------
     float
     """
-    evidence = _related(_weighted(log_likelihood, prior)) - none
+    evidence = related_evidence(weighted_likelihood(log_likelihood, prior)) - none
     share = 0.5
     for _ in range(100):
         found = expit(evidence + np.log(share) - np.log1p(-share))

@@ -349,31 +349,32 @@ def _text(cell: Any) -> str:
 
 def _is_score(text: str) -> bool:
     """Whether a cell may be a score, or none."""
-    if text.lower() in NO_VALUE or text.lower() in TRUTH:
-        return True
     try:
-        float(text)
+        _parsed(text)
     except ValueError:
         return False
     return True
+
+
+def _parsed(text: str) -> float:
+    """The number that a cell's text stands for, NaN where it has no value."""
+    lower = text.lower()
+    if lower in NO_VALUE:
+        return math.nan
+    return float(lower == "true") if lower in TRUTH else float(text)
 
 
 def _number(
     cell: Any, where: Callable[[int], str], number: int, name: str, hint: Callable[[], str] = str
 ) -> float:
     if isinstance(cell, str):
-        text = cell.strip()
-        if text.lower() in NO_VALUE:
-            return math.nan
         try:
-            cell = float(text)
+            cell = _parsed(cell.strip())
         except ValueError:
-            if text.lower() in TRUTH:
-                return float(text.lower() == "true")
             raise ValueError(
                 f"{where(number)}: {name} is {cell!r}, which is not a number{hint()}"
             ) from None
-        if math.isfinite(cell):
+        if not math.isinf(cell):
             return cell
     return _reading.as_score(None if cell is pd.NA else cell, where(number), name)
 
